@@ -1,0 +1,56 @@
+"""Whose code is this? "The user's own" is any file outside the standard library and installed packages."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import site
+import sys
+import sysconfig
+from pathlib import Path
+from types import FrameType
+
+__all__ = ["is_user_file", "user_frame"]
+
+_GENERATED = ("<frozen", "<eval_with_key", "<attrs generated", "<string>", "<unknown>", "<__array_function__")
+
+
+@functools.cache
+def _library_roots() -> tuple[str, ...]:
+    paths = {sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    paths.update(site.getsitepackages() if hasattr(site, "getsitepackages") else [])
+    user_site = site.getusersitepackages() if hasattr(site, "getusersitepackages") else None
+    paths.add(user_site)
+    # A virtual environment's `sysconfig` names its own folders; the standard library lies in the base.
+    paths.add(str(Path(linecache.__file__).parent))
+    paths.add(str(Path(__file__).parent))
+    resolved = {str(Path(path).resolve()) for path in paths if path}
+    return tuple(sorted(root + separator for root in resolved | {p for p in paths if p} for separator in ("/", "\\")))
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_user_path(filename: str) -> bool:
+    normal = filename.replace("\\", "/")
+    if "/site-packages/" in normal or "/dist-packages/" in normal:
+        return False
+    return not filename.startswith(_library_roots())
+
+
+def is_user_file(filename: str) -> bool:
+    """Whether `filename`, as a code object has it, is the user's own code.
+
+    Interactive and notebook sources count as the user's; code that libraries generate ("<string>", torch.fx) does not.
+    """
+    if filename.startswith("<"):
+        if filename.startswith(_GENERATED):
+            return False
+        return filename == "<stdin>" or filename.startswith("<ipython-input") or filename in linecache.cache
+    return _is_user_path(filename)
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame of the user's own code, looking outwards from `depth` callers up, or None."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
