@@ -17,9 +17,8 @@ _KEYS = (
 )
 # Words that only occur in overload names (torchgen joins name and overload with "_" and gives no sign of the seam).
 _OVERLOAD_WORDS = frozenset(
-    ("Tensor", "Scalar", "ScalarList", "IntList", "self", "out", "src", "value", "values", "output", "grad", "names")
-    + ("correction", "stable", "start", "step", "two", "X", "tensor", "lr", "atol", "rtol", "qparams")
-)
+    {"Tensor", "Scalar", "ScalarList", "IntList", "self", "out", "src", "value", "values", "output", "grad", "names"}
+    | {"correction", "stable", "start", "step", "two", "X", "tensor", "lr", "atol", "rtol", "qparams"}
 )
 _OVERLOADS = ("grad_input", "dim_max", "dim_min", "int_out", "tensor_lr", "dim_IntList", "upper")
 
