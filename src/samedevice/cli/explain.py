@@ -1,0 +1,52 @@
+"""`samedevice explain`: a pasted traceback or error line, from any machine, into cause, place and mend. No torch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from samedevice import reports
+from samedevice.cli.arguments import Parser, colours
+from samedevice.errors import UsageError
+from samedevice.explaining.explain import explain
+from samedevice.findings import Report
+
+__all__ = ["main"]
+
+_EXAMPLES = """\
+  python train.py 2>&1 | samedevice explain -       what another program printed
+  samedevice explain error.log                      a file
+  samedevice explain                                paste it, then Ctrl-D
+
+exit status: 0 explained, 1 no device fault in the text, 2 the text could not be read."""
+
+
+def main(argv: list[str]) -> int:
+    """Explain the text that `argv` names; see `samedevice explain --help`."""
+    parser = Parser("explain", "Explain a traceback or an error line: cause, place, how to mend it.", _EXAMPLES)
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="a text file; - or nothing: standard input"
+    )
+    parser.add_argument("--format", choices=[name for name in reports.RENDERERS if name != "html"], default="text")
+    options = parser.parse_args(argv)
+    finding = explain(_read(options.file))
+    if finding is None:
+        print("samedevice explain: no device fault that PyTorch words is in this text", file=sys.stderr)
+        return 1
+    report = Report(findings=(finding,), outcome="finding")
+    if options.format == "text":
+        print(reports.to_text(report, colours=colours(sys.stdout)), end="")
+    else:
+        print(reports.RENDERERS[options.format](report), end="")
+    return 0
+
+
+def _read(file: str) -> str:
+    if file == "-":
+        if sys.stdin.isatty():
+            print("Paste the traceback, then Ctrl-D (Ctrl-Z and Enter on Windows):", file=sys.stderr)
+        return sys.stdin.read()
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}") from None

@@ -1,0 +1,103 @@
+"""`samedevice COMMAND …`: find the command, load its file alone, turn a usage error into one line and exit status 2."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+import samedevice
+from samedevice.errors import SameDeviceError, UsageError
+
+__all__ = ["main"]
+
+COMMANDS = {
+    "run": "run a script as python does, and explain the device faults that it meets",
+    "lint": "find device faults in source files, without running them",
+    "fix": "edit a script until it has no device fault left that can be mended",
+    "explain": "explain a pasted traceback or error line",
+    "inspect": "show devices, shapes and sizes in a checkpoint, without running its pickles",
+    "causes": "the catalogue of causes: each with a wrong and a right example",
+    "doctor": "what this machine, its torch and its drivers can do",
+}
+"""Each command is `samedevice/cli/<name>.py` with a `main(argv) -> int`."""
+
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: the arguments after the program's name; None: those of this process.
+
+    Returns:
+        The exit status: 0 all well, 1 something was found, 2 wrong usage.
+    """
+    try:
+        status = _main(list(sys.argv[1:] if argv is None else argv))
+    except BrokenPipeError:
+        # The reader (`| head`) has gone; point stdout elsewhere so that the interpreter's last flush does not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    if status == INTERRUPTED and argv is None and os.name == "posix":
+        # Die by the signal itself, so that a shell loop around this process stops too.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        sys.stdout.flush()
+        os.kill(os.getpid(), signal.SIGINT)
+    return status
+
+
+def _main(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_help())
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
+        print(f"samedevice {samedevice.__version__}")
+        return 0
+    name, *rest = arguments
+    try:
+        return _command(name, rest)
+    except SystemExit as leaving:  # argparse has printed the help that was asked for
+        return int(leaving.code or 0)
+    except UsageError as error:
+        known = name if name in COMMANDS else ""
+        asked = " ".join(part for part in ("samedevice", known) if part)
+        print(f"{asked}: {error} (see `{asked} --help`)", file=sys.stderr)
+    except SameDeviceError as error:
+        print(f"samedevice {name}: {error}", file=sys.stderr)
+    return 2
+
+
+def _command(name: str, arguments: list[str]) -> int:
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"commands are {', '.join(COMMANDS)}"
+        raise UsageError(f"there is no command {name!r}; {hint}")
+    module = importlib.import_module(f"samedevice.cli.{name}")
+    return int(module.main(arguments))
+
+
+def _help() -> str:
+    listed = "\n".join(f"  {name:<9} {summary}" for name, summary in COMMANDS.items())
+    return f"""usage: samedevice COMMAND …
+
+Every PyTorch tensor on the right device: run, explain, lint and fix, with or without a GPU.
+
+commands:
+{listed}
+
+examples:
+  samedevice run --simulate cuda train.py --epochs 1     no GPU needed
+  samedevice run --simulate cuda:2 -m mypackage.train    two devices, a module
+  samedevice lint src/                                   the source alone, torch not needed
+  python train.py 2>&1 | samedevice explain -            a traceback from another machine
+
+`samedevice COMMAND --help` tells more; --version prints the version."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

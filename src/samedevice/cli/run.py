@@ -1,0 +1,99 @@
+"""`samedevice run`: a script as python runs it, its device faults explained on standard error and in reports."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from samedevice import reports
+from samedevice.cli.arguments import Parser, colours, split_program, write
+from samedevice.errors import UsageError
+from samedevice.findings import Report
+from samedevice.running import RunOptions, RunResult, run
+
+__all__ = ["main"]
+
+_WRITERS = {"json": reports.to_json, "html": reports.to_html, "sarif": reports.to_sarif}
+_EXAMPLES = """\
+  samedevice run train.py --epochs 1                   on the devices that are here
+  samedevice run --simulate cuda train.py              as on a machine with one GPU, without one
+  samedevice run --simulate cuda:2 -m mypackage.train  two devices, cuda:0 and cuda:1; a module
+  samedevice run --json report.json --html report.html train.py
+
+exit status: the script's own; 1 where a device fault was found, also one that raised nothing; 2 for wrong usage or a
+script that cannot be read."""
+
+
+def main(argv: list[str]) -> int:
+    """Run the script that `argv` names; see `samedevice run --help`."""
+    own, program = split_program(argv, {"--simulate", *(f"--{name}" for name in _WRITERS)})
+    options = _parser().parse_args(own)
+    run_options = _run_options(options, program)
+    _clear_reports(options)
+    process = os.getpid()
+    result = run(run_options)
+    if os.getpid() == process:  # a forked child that came to the script's end leaves the reports to its parent
+        _report(result, options)
+    return result.status
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "run", "Run a script as `python SCRIPT ARGS` does, and explain the device faults that it meets.", _EXAMPLES
+    )
+    parser.usage = "samedevice run [options] SCRIPT [ARGS …]\n       samedevice run [options] -m MODULE [ARGS …]"
+    parser.add_argument("--simulate", metavar="DEVICE[:N]", help="run on N simulated devices: cuda, cuda:2, mps, xpu …")
+    for name in _WRITERS:
+        parser.add_argument(f"--{name}", metavar="FILE", help=f"write the report to FILE as {name.upper()}")
+    parser.add_argument(
+        "--no-origins",
+        action="store_true",
+        help="do not record where tensors come from: a simulated run is faster and its answers less exact",
+    )
+    return parser
+
+
+def _run_options(options: Namespace, program: list[str]) -> RunOptions:
+    module = program[:1] == ["-m"]
+    if module:
+        program = program[1:]
+    if not program:
+        raise UsageError(f"expected a {'module after -m' if module else 'script'}")
+    return RunOptions(
+        target=program[0],
+        args=tuple(program[1:]),
+        module=module,
+        simulate=options.simulate,
+        origins=not options.no_origins,
+    )
+
+
+def _clear_reports(options: Namespace) -> None:
+    """Take away reports of an earlier run: a script that is killed must not leave one that speaks of another run."""
+    for name in _WRITERS:
+        if path := getattr(options, name):
+            # Absolute, since the script may change its folder before the report is written.
+            setattr(options, name, str(Path(path).absolute()))
+            try:
+                Path(path).unlink(missing_ok=True)
+            except OSError as error:
+                raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _report(result: RunResult, options: Namespace) -> None:
+    for name, writer in _WRITERS.items():
+        if path := getattr(options, name):
+            write(path, writer(result.report))
+    _explain(result.report)
+
+
+def _explain(report: Report) -> None:
+    """Tell a person on standard error; a run without a simulation that found nothing is as silent as python."""
+    sys.stdout.flush()
+    if report.findings:
+        text = reports.to_text(report, colours=colours(sys.stderr))
+        print(f"\n{text}", end="", file=sys.stderr)
+    elif report.simulated:
+        print(f"samedevice: {reports.to_text(report)}", end="", file=sys.stderr)

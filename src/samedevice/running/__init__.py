@@ -1,0 +1,186 @@
+"""Run a script as `python` does, simulated or not, and keep the device faults that were found on the way.
+
+`run` gives the script what `python SCRIPT ARGS` gives it (`programs`, `interpreter`) and prints nothing but what Python
+would print.
+
+What is reported:
+    - a device fault that ends the script: uncaught, or caught and answered by another exception or by `sys.exit` with a
+      status other than 0;
+    - a device fault that ends a thread;
+    - with a simulation and origins, also the faults that raise nothing (`tracing`).
+A fault that the script catches and lives on with is the script's own business, as on a real machine: not reported.
+Work that is left in an executor which nobody shuts down runs after the simulation has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from samedevice import devices
+from samedevice.errors import UsageError
+from samedevice.explaining.explain import explain
+from samedevice.findings import Finding, Outcome, Report
+from samedevice.running import interpreter, programs
+
+__all__ = ["RunOptions", "RunResult", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What to run and how."""
+
+    target: str
+    """A script, a folder or zip file with a `__main__.py`, or with `module` a module's name."""
+    args: tuple[str, ...] = ()
+    module: bool = False
+    simulate: str | None = None
+    """DEVICE[:N], e.g. "cuda:2"; None: the devices that are here."""
+    origins: bool = True
+    """Whether a simulated run records where each tensor came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How it ended: `status` is what the process should exit with."""
+
+    outcome: Outcome
+    report: Report
+    status: int
+
+
+def run(options: RunOptions) -> RunResult:
+    """Run a script or module to its end and say how it went.
+
+    Args:
+        options: what to run.
+
+    Returns:
+        The outcome, the report and the exit status: the script's own, or 1 where a device fault was found.
+
+    Raises:
+        UsageError: there is no such script or module, or no such device to simulate.
+    """
+    faults = _Faults(str(Path.cwd()))
+    simulated = _simulated_names(options.simulate)
+    with contextlib.ExitStack() as stack:
+        watching = _enter_devices(options, stack)
+        faults.origins = watching
+        argv = ["-m" if options.module else options.target, *options.args]
+        stack.enter_context(interpreter.state(argv, programs.first_folder(options.target, module=options.module)))
+        stack.enter_context(_faults_in_threads(faults))
+        at_exit = stack.enter_context(interpreter.exit_functions())
+        status = _call(lambda: programs.execute(options.target, module=options.module), faults)
+        with contextlib.suppress(KeyboardInterrupt):
+            interpreter.wait_for_threads()
+        interpreter.call_in_turn(at_exit)
+    for finding in watching.report.findings if watching is not None else ():
+        faults.add(finding)
+    outcome: Outcome = "finding" if faults.found else "error" if status else "ok"
+    script = _shorten(options.target, faults.folder)
+    report = Report(findings=tuple(faults.found), outcome=outcome, script=script, simulated=simulated)
+    return RunResult(outcome, report, 1 if faults.found else status)
+
+
+@dataclass
+class _Faults:
+    """The findings so far, and how an exception becomes one."""
+
+    folder: str
+    origins: Any = None
+    found: list[Finding] = field(default_factory=list)
+
+    def note(self, error: BaseException) -> None:
+        """Add the device fault that `error` is or stems from, if there is one."""
+        for each in interpreter.chain(error):
+            if finding := explain(each, origins=self.origins):
+                self.add(finding)
+                return
+
+    def add(self, finding: Finding) -> None:
+        finding = _from_folder(finding, self.folder)
+        if finding not in self.found:
+            self.found.append(finding)
+
+
+def _simulated_names(device: str | None) -> tuple[str, ...] | None:
+    if device is None:
+        return None
+    kind, count = devices.split(device)
+    return tuple(f"{kind}:{index}" for index in range(1 if count is None else count))
+
+
+def _enter_devices(options: RunOptions, stack: contextlib.ExitStack) -> Any:
+    """Begin the simulation that was asked for; without one nothing is imported and no operation is slowed down."""
+    if options.simulate is None:
+        return None
+    if importlib.util.find_spec("torch") is None:
+        raise UsageError("--simulate needs torch, which is not installed here: pip install torch")
+    from samedevice.simulation.simulate import simulate
+    from samedevice.tracing.watch import watch
+
+    stack.enter_context(simulate(options.simulate))
+    return stack.enter_context(watch()) if options.origins else None
+
+
+def _call(execute: Callable[[], None], faults: _Faults) -> int:
+    """The exit status of `execute`, its exceptions answered as the interpreter answers them."""
+    try:
+        execute()
+    except programs.NothingToRun:
+        raise
+    except SystemExit as error:
+        status = interpreter.exit_status(error)
+        if status != 0 and error.__context__ is not None:
+            faults.note(error.__context__)
+        return status
+    except BaseException as error:
+        faults.note(error)
+        interpreter.show(error)
+        return interpreter.INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+@contextlib.contextmanager
+def _faults_in_threads(faults: _Faults) -> Iterator[None]:
+    """Note the device faults that end a thread; they are printed as ever."""
+    show = threading.excepthook
+
+    def note_and_show(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None:
+            faults.note(args.exc_value)
+            users = interpreter.users_traceback(args.exc_traceback)
+            args = threading.ExceptHookArgs((args.exc_type, args.exc_value, users, args.thread))
+        show(args)
+
+    threading.excepthook = note_and_show
+    try:
+        yield
+    finally:
+        threading.excepthook = show
+
+
+def _shorten(file: str, folder: str) -> str:
+    """`file` as seen from `folder` where it lies inside, else as it is."""
+    for root in (folder, os.path.realpath(folder)):
+        if file.startswith(root.rstrip(os.sep) + os.sep):
+            return file[len(root.rstrip(os.sep)) + 1 :]
+    return file
+
+
+def _from_folder(finding: Finding, folder: str) -> Finding:
+    """`finding` with the names of its files as the person who started the run would write them."""
+    location, culprit, fix = finding.location, finding.culprit, finding.fix
+    if location:
+        location = replace(location, file=_shorten(location.file, folder))
+    if culprit and culprit.file:
+        culprit = replace(culprit, file=_shorten(culprit.file, folder))
+    if fix:
+        fix = replace(fix, edits=tuple(replace(edit, file=_shorten(edit.file, folder)) for edit in fix.edits))
+    return replace(finding, location=location, culprit=culprit, fix=fix)

@@ -1,0 +1,157 @@
+"""What the interpreter does around a script: its state at the start, uncaught exceptions, threads, the end.
+
+Source: the Python documentation of `sys.exit`, `sys.excepthook`, `threading` and `atexit`, 3.10 to 3.14.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeAlias
+
+from samedevice.usercode import is_user_file
+
+__all__ = [
+    "INTERRUPTED",
+    "call_in_turn",
+    "chain",
+    "exit_functions",
+    "exit_status",
+    "show",
+    "state",
+    "users_traceback",
+    "wait_for_threads",
+]
+
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit status of a script that Ctrl-C ended, as shells show it."""
+
+_OWN_FILES = str(Path(__file__).parent.parent) + os.sep
+_ExitFunction: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+@contextlib.contextmanager
+def state(argv: list[str], folder: str) -> Iterator[None]:
+    """`sys.argv`, `sys.path` and `__main__` as a script finds them; put back afterwards.
+
+    Args:
+        argv: what `sys.argv` shall be.
+        folder: what `sys.path` shall begin with.
+    """
+    before = sys.modules["__main__"], sys.argv, sys.path[:]
+    sys.argv = argv
+    if not getattr(sys.flags, "safe_path", False):  # since 3.11: -P and PYTHONSAFEPATH
+        sys.path[0] = folder
+    try:
+        yield
+    finally:
+        sys.modules["__main__"], sys.argv, sys.path[:] = before
+
+
+def exit_status(error: SystemExit) -> int:
+    """What `sys.exit(code)` means: None is 0, a number is itself, anything else is printed and means 1."""
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return int(error.code)
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def show(error: BaseException) -> None:
+    """Print an uncaught exception through `sys.excepthook`, without the frames that are ours."""
+    for each in chain(error):
+        each.__traceback__ = users_traceback(each.__traceback__)
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except BaseException as second:
+        print("Error in sys.excepthook:", file=sys.stderr)
+        traceback.print_exception(second)
+        print("\nOriginal exception was:", file=sys.stderr)
+        traceback.print_exception(error)
+
+
+def users_traceback(tb: TracebackType | None) -> TracebackType | None:
+    """The same traceback as if neither a runner nor a simulation stood between the user and PyTorch."""
+    steps = []
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(_OWN_FILES):
+            steps.append(tb)
+        tb = tb.tb_next
+    rebuilt: TracebackType | None = None
+    for step in reversed(steps):
+        rebuilt = TracebackType(rebuilt, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return rebuilt
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """`error`, what it holds as a group, and what each was raised from or while handling."""
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        each = pending.pop(0)
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            pending += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+
+
+def wait_for_threads() -> None:
+    """Return when the last thread that is no daemon has ended, as Python does at the end of a script."""
+    # An executor's idle workers wait for the interpreter's own end (`concurrent.futures.thread`, 3.10 to 3.14).
+    pools = sys.modules.get("concurrent.futures.thread")
+    workers = getattr(pools, "_threads_queues", {})
+    for thread in threading.enumerate():
+        if not (thread.daemon or thread is threading.current_thread() or thread in workers):
+            thread.join()
+
+
+@contextlib.contextmanager
+def exit_functions() -> Iterator[list[_ExitFunction]]:
+    """Collect what the user's code gives to `atexit`: the end of the run is its end, with its devices still there.
+
+    Yields:
+        The functions and their arguments, the first registered first; hand them to `call_in_turn`.
+    """
+    register, unregister = atexit.register, atexit.unregister
+    collected: list[_ExitFunction] = []
+
+    def collect(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        if code is None or not is_user_file(code.co_filename):
+            return register(function, *args, **kwargs)
+        collected.append((function, args, kwargs))
+        return function
+
+    def forget(function: Callable[..., Any], /) -> None:
+        collected[:] = [each for each in collected if each[0] != function]
+        unregister(function)
+
+    atexit.register, atexit.unregister = collect, forget
+    try:
+        yield collected
+    finally:
+        atexit.register, atexit.unregister = register, unregister
+
+
+def call_in_turn(collected: list[_ExitFunction]) -> None:
+    """Call exit functions, the last registered first; one that fails is shown and does not stop the others."""
+    while collected:
+        function, args, kwargs = collected.pop()
+        try:
+            function(*args, **kwargs)
+        except SystemExit:
+            pass
+        except BaseException as error:
+            print(f"Exception ignored in atexit callback {function!r}:", file=sys.stderr)
+            traceback.print_exception(type(error), error, users_traceback(error.__traceback__))
