@@ -79,9 +79,10 @@ def find(text: str) -> Cause:
     Raises:
         UsageError: no cause is called that; the message names the nearest one.
     """
-    if text.upper() in SLUGS:
-        return by_code(text.upper())
-    return by_slug(text.lower().replace("_", "-"))
+    slug = SLUGS.get(text.upper(), text.lower().replace("_", "-"))
+    if slug not in SLUGS.values():
+        raise UsageError(_unknown(text))
+    return by_slug(slug)
 
 
 def all_causes() -> tuple[Cause, ...]:
@@ -90,6 +91,7 @@ def all_causes() -> tuple[Cause, ...]:
 
 
 def _unknown(text: str) -> str:
-    near = difflib.get_close_matches(text, [*SLUGS, *SLUGS.values()], n=1)
+    known = {name.lower(): name for name in (*SLUGS, *SLUGS.values())}
+    near = [known[name] for name in difflib.get_close_matches(text.lower(), known, n=1)]
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"no cause is called {text!r}{hint} (`samedevice causes` lists them)"
