@@ -1,0 +1,176 @@
+"""On which device a tensor is said to be: a label of its storage.
+
+Note [The label lives on the storage's own Python object]
+PyTorch keeps one Python object for each storage, alive as long as the storage itself, also while only C++ knows it
+(since 2.1; `UntypedStorage` has a `__dict__`). The label is an attribute of that object. So views, `detach`, `.data` and what autograd saved
+share it by construction, it costs no table, it dies with its storage, and an address that is used again begins without one. The attribute's
+name is new for each simulation: what an earlier one labelled is on the CPU again.
+
+A storage without label is where PyTorch says it is. Labels know nothing of operators.
+
+Note [Floating storages]
+C++ code inside an operator, above all the formulas of backward, allocates from the options of a tensor that it was given: on a
+real device that is the tensor's device, here it is always the CPU. Such a storage floats: as long as the same call from
+Python into PyTorch goes on, it joins the device of whatever it is combined with. Once the call has returned, or Python asks
+for its device, it is on the CPU, as the same line of Python would put it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import sys
+from typing import Any, NamedTuple
+
+import torch
+
+from samedevice.simulation.patching import Patch
+
+__all__ = ["Floating", "LabelTable", "calling_site", "device_of", "set_device"]
+
+_numbers = itertools.count()
+# Looked up once, before any interception.
+_storage = torch._C.TensorBase.untyped_storage
+_native_device = torch._C.TensorBase.device.__get__  # type: ignore[attr-defined]
+_has_torch_function = torch._C._has_torch_function_unary
+_NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
+"""What `untyped_storage` raises for sparse, nested, batched and other tensors without one, 2.6 to 2.13."""
+
+_table: LabelTable | None = None
+
+
+class Floating(NamedTuple):
+    """The label of a storage that C++ may have allocated for itself; see Note [Floating storages]."""
+
+    frame: int
+    instruction: int
+    code: Any
+
+
+def calling_site(depth: int = 1) -> Floating:
+    """The Python frame and instruction that called into PyTorch, `depth` frames up from the caller of this function."""
+    frame = sys._getframe(depth + 1)
+    return Floating(id(frame), frame.f_lasti, frame.f_code)
+
+
+class LabelTable:
+    """The labels of one simulation.
+
+    Attributes:
+        read: storage -> `torch.device`, `Floating` or None; for the interception itself.
+        attribute: the attribute that holds the label.
+        default: gives every storage the label None; must be installed while the table is in use.
+    """
+
+    def __init__(self) -> None:
+        self.attribute = f"_samedevice_device_{next(_numbers)}"
+        self.read: Any = operator.attrgetter(self.attribute)
+        self.default = Patch(torch.UntypedStorage, self.attribute, None)
+
+    def device_of(self, tensor: torch.Tensor) -> torch.device:
+        """Where the tensor is said to be.
+
+        Args:
+            tensor: of any layout or class, also functorch's wrappers.
+
+        Returns:
+            A complete device: "cuda:0", never "cuda".
+        """
+        storage = storage_of(tensor)
+        if storage is None:
+            return native_device(tensor)
+        label = self.read(storage)
+        if type(label) is Floating:
+            # Python asks, so Python has it: it is settled.
+            setattr(storage, self.attribute, None)
+            label = None
+        return native_device(tensor) if label is None else label
+
+    def set_device(self, tensor: torch.Tensor, device: torch.device | None) -> None:
+        """Say that the tensor, and all that shares its storage, is on `device`.
+
+        Args:
+            tensor: of any layout or class; one without any storage stays where PyTorch says.
+            device: complete; None or the host's removes the label.
+        """
+        label = None if device is None or device.type == "cpu" else device
+        for storage in storages_of(tensor):
+            if self.read(storage) is not label:
+                setattr(storage, self.attribute, label)
+
+
+def activate(table: LabelTable | None) -> None:
+    """Make `table` the one that the functions of this module use; None ends it. For `simulate` alone."""
+    global _table
+    _table = table
+
+
+def device_of(tensor: torch.Tensor) -> torch.device:
+    """Where the tensor is said to be by the running simulation; outside one, where PyTorch says.
+
+    Args:
+        tensor: of any layout or class.
+
+    Returns:
+        A complete device: "cuda:0", never "cuda".
+    """
+    return native_device(tensor) if _table is None else _table.device_of(tensor)
+
+
+def set_device(tensor: torch.Tensor, device: torch.device) -> None:
+    """Say that the tensor, and all that shares its storage, is on `device`. Outside a simulation nothing happens.
+
+    Args:
+        tensor: of any layout or class.
+        device: a complete device, as `Machine.complete` returns it.
+    """
+    if _table is not None:
+        _table.set_device(tensor, device)
+
+
+def native_device(tensor: torch.Tensor) -> torch.device:
+    """Where PyTorch itself says that the tensor is."""
+    if _has_torch_function(tensor):
+        with torch._C.DisableTorchFunction():
+            return _native_device(tensor)
+    return _native_device(tensor)
+
+
+def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    """The first storage that holds the tensor's values, or None where it has none."""
+    try:
+        if not _has_torch_function(tensor):
+            return _storage(tensor)
+        with torch._C.DisableTorchFunction():
+            return _storage(tensor)
+    except _NO_STORAGE:
+        return next(iter(storages_of(tensor)), None)
+
+
+def storages_of(tensor: torch.Tensor) -> tuple[torch.UntypedStorage, ...]:
+    """All storages that hold the tensor's values: one, none, or one for each part of a sparse or nested tensor."""
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+        return tuple(_storages(tensor))
+
+
+def _storages(tensor: torch.Tensor) -> list[torch.UntypedStorage]:
+    try:
+        return [_storage(tensor)]
+    except _NO_STORAGE:
+        return [storage for part in _parts(tensor) for storage in _storages(part)]
+
+
+def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The tensors that a tensor without a storage is made of."""
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return (torch._C._functorch.get_unwrapped(tensor),)
+    layout = tensor.layout
+    if layout is torch.sparse_coo:
+        return tensor._values(), tensor._indices()
+    if layout in (torch.sparse_csr, torch.sparse_bsr):
+        return tensor.values(), tensor.crow_indices(), tensor.col_indices()
+    if layout in (torch.sparse_csc, torch.sparse_bsc):
+        return tensor.values(), tensor.ccol_indices(), tensor.row_indices()
+    if tensor.is_nested and layout is torch.strided:
+        return (tensor.values(),)
+    return ()

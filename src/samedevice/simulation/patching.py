@@ -1,0 +1,113 @@
+"""Replace attributes and put them back exactly: the one way in which a simulation changes anything outside itself.
+
+What `install` saves is the owner's own entry, never the inherited or computed value, so a static method stays one, and
+an attribute that the owner only inherited is deleted again. This module decides nothing: which attributes, others say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, MutableMapping
+from typing import Any, Protocol
+
+__all__ = ["ItemPatch", "Patch", "Undoable", "applied"]
+
+_ABSENT: Any = type("_Absent", (), {"__repr__": lambda self: "<absent>"})()
+
+
+class Undoable(Protocol):
+    """A change that can be made and unmade."""
+
+    def install(self) -> None:
+        """Make the change."""
+
+    def undo(self) -> None:
+        """Unmake it; called only after `install`, in the reverse order of all changes."""
+
+
+class Patch:
+    """An attribute of a module, class or object, replaced.
+
+    Args:
+        owner: whose attribute; a class written in C that is immutable cannot be one, its Python subclass can.
+        name: the attribute, which need not exist.
+        replacement: its value while installed. `Patch.ABSENT` removes it.
+    """
+
+    ABSENT = _ABSENT
+    __slots__ = ("_before", "name", "owner", "replacement")
+
+    def __init__(self, owner: Any, name: str, replacement: Any) -> None:
+        self.owner = owner
+        self.name = name
+        self.replacement = replacement
+        self._before: Any = _ABSENT
+
+    def __repr__(self) -> str:
+        return f"Patch({getattr(self.owner, '__name__', self.owner)!r}, {self.name!r})"
+
+    @property
+    def original(self) -> Any:
+        """The value that a read gave before; only while not installed."""
+        return getattr(self.owner, self.name)
+
+    def install(self) -> None:
+        self._before = vars(self.owner).get(self.name, _ABSENT)
+        _set(self.owner, self.name, self.replacement)
+
+    def undo(self) -> None:
+        _set(self.owner, self.name, self._before)
+        self._before = _ABSENT
+
+
+class ItemPatch:
+    """An item of a mapping, replaced.
+
+    Args:
+        mapping: e.g. `os.environ` or a table of PyTorch.
+        key: the key, which need not exist.
+        replacement: its value while installed. `Patch.ABSENT` removes it.
+    """
+
+    __slots__ = ("_before", "key", "mapping", "replacement")
+
+    def __init__(self, mapping: MutableMapping[Any, Any], key: Any, replacement: Any) -> None:
+        self.mapping = mapping
+        self.key = key
+        self.replacement = replacement
+        self._before: Any = _ABSENT
+
+    def install(self) -> None:
+        self._before = self.mapping.get(self.key, _ABSENT)
+        self._put(self.replacement)
+
+    def undo(self) -> None:
+        self._put(self._before)
+        self._before = _ABSENT
+
+    def _put(self, value: Any) -> None:
+        if value is _ABSENT:
+            self.mapping.pop(self.key, None)
+        else:
+            self.mapping[self.key] = value
+
+
+@contextlib.contextmanager
+def applied(patches: Iterable[Undoable]) -> Iterator[None]:
+    """Within it all `patches` are installed; after it, however it ends, none.
+
+    Args:
+        patches: installed in order, undone in reverse; also a half-finished installation is undone.
+    """
+    with contextlib.ExitStack() as undoing:
+        for patch in patches:
+            patch.install()
+            undoing.callback(patch.undo)
+        yield
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    if value is not _ABSENT:
+        setattr(owner, name, value)
+    elif name in vars(owner):
+        delattr(owner, name)

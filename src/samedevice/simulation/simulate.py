@@ -1,0 +1,58 @@
+"""`simulate("cuda:2")`: within it this process is a machine with two CUDA devices; after it, all is as it was.
+
+Installs what the other modules of this package contribute, in one table, and undoes it however the block ends. It decides nothing
+about devices itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from samedevice.errors import UsageError
+from samedevice.simulation import labels as labels_module
+from samedevice.simulation import machine as machine_module
+from samedevice.simulation.labels import LabelTable
+from samedevice.simulation.machine import Machine, parse_machine
+from samedevice.simulation.patching import Undoable, applied
+
+__all__ = ["simulate"]
+
+
+@contextlib.contextmanager
+def simulate(machine: str = "cuda") -> Iterator[Machine]:
+    """Pretend that this machine has accelerators; none is needed, and real ones are left alone.
+
+        with samedevice.simulate("cuda:2"):
+            x = torch.zeros(2, 3, device="cuda")      # x.device is cuda:0
+            x + torch.zeros(2, 3)                     # RuntimeError, as on a real machine
+
+    Args:
+        machine: the kind of device, with how many after a colon: "cuda", "cuda:2", "mps", "xpu".
+
+    Yields:
+        The machine.
+
+    Raises:
+        UsageError: a kind that cannot be simulated, or a simulation is running already.
+    """
+    made = parse_machine(machine)
+    if (running := machine_module.active()) is not None:
+        raise UsageError(
+            f"cannot simulate {machine!r}: {', '.join(running.names)} are being simulated already. "
+            "Mend: leave the other simulate() first."
+        )
+    labels = LabelTable()
+    machine_module.activate(made)
+    labels_module.activate(labels)
+    try:
+        with applied(_patches(made, labels)):
+            yield made
+    finally:
+        machine_module.activate(None)
+        labels_module.activate(None)
+
+
+def _patches(machine: Machine, labels: LabelTable) -> Iterator[Undoable]:
+    """Everything that a simulation changes, in the order of installation."""
+    yield labels.default
