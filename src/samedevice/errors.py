@@ -7,6 +7,7 @@
     ├── LeftBehind (RuntimeError)        strict moving: tensors that cannot be reached
     ├── UsageError (ValueError)          wrong options or arguments; exit status 2 on the command line
     ├── UnsafeCheckpoint (RuntimeError)  a checkpoint whose pickle would run code
+    ├── UnreadableCheckpoint (ValueError) a checkpoint that is missing, cut short, damaged or of another kind
     └── NotSimulated (RuntimeError)      a call that has no simulated counterpart
 
 Each also subclasses what Python or PyTorch raises in that place, so that handlers written before keep working.
@@ -22,6 +23,7 @@ __all__ = [
     "SameDeviceError",
     "UnavailableDevice",
     "UnknownDevice",
+    "UnreadableCheckpoint",
     "UnsafeCheckpoint",
     "UsageError",
 ]
@@ -53,6 +55,10 @@ class UsageError(SameDeviceError, ValueError):
 
 class UnsafeCheckpoint(SameDeviceError, RuntimeError):
     """The checkpoint's pickle names something that would run code; it was not run."""
+
+
+class UnreadableCheckpoint(SameDeviceError, ValueError):
+    """The checkpoint is missing, cut short, damaged or of another kind; the message says which."""
 
 
 class NotSimulated(SameDeviceError, RuntimeError):

@@ -1,0 +1,156 @@
+"""What this machine can do: its torch build, drivers and devices, and what a simulation can stand in for.
+
+Works without torch, and never fails because a part of what it asks about is broken: what cannot be read is said so.
+It initialises no device beyond asking how many there are.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import samedevice
+
+__all__ = ["Line", "examine"]
+
+OLDEST_TORCH = (2, 6)
+_SLOWEST_ANSWER = 10
+"""Seconds; a driver in a bad state can hang `nvidia-smi`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One fact, and whether it is in order."""
+
+    topic: str
+    text: str
+    state: Literal["ok", "note", "wrong"] = "ok"
+
+
+def examine() -> tuple[Line, ...]:
+    """Look at this machine.
+
+    Returns:
+        The facts, from Python down to what can be simulated.
+    """
+    lines = [
+        Line("samedevice", samedevice.__version__),
+        Line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()} ({sys.executable})"),
+        *_driver(),
+    ]
+    torch, problem = _import_torch()
+    if torch is None:
+        lines.append(problem)
+        lines.append(Line("without torch", "lint, fix of source, explain, inspect and causes work"))
+        return tuple(lines)
+    lines += [*_build(torch), *_devices(torch), *_simulation(torch)]
+    return tuple(lines)
+
+
+def _import_torch() -> tuple[Any, Line]:
+    try:
+        version = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return None, Line("torch", "not installed; mend: pip install torch", "note")
+    try:
+        import torch
+    except Exception as error:  # a broken installation fails in many ways, OSError of a missing library the first
+        return None, Line("torch", f"{version} is installed and cannot be imported: {error}", "wrong")
+    return torch, Line("torch", version)
+
+
+def _driver() -> Iterator[Line]:
+    """What the system's own tools say, whatever torch thinks."""
+    if Path("/proc/driver/nvidia/version").is_file() or shutil.which("nvidia-smi"):
+        answer = _ask(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
+        state: Literal["ok", "wrong"] = "ok" if answer.ok else "wrong"
+        for row in answer.text.splitlines()[:16]:
+            yield Line("driver", f"NVIDIA {row}", state)
+    elif Path("/dev/kfd").exists():
+        yield Line("driver", "AMD (ROCm): /dev/kfd is there")
+    else:
+        yield Line("driver", "no NVIDIA or AMD driver on this machine", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    ok: bool
+    text: str
+
+
+def _ask(command: list[str]) -> _Answer:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SLOWEST_ANSWER, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _Answer(False, f"{command[0]} gave no answer: {error}")
+    text = (done.stdout if done.returncode == 0 else done.stdout + done.stderr).strip()
+    return _Answer(done.returncode == 0, text or f"{command[0]} printed nothing")
+
+
+def _build(torch: Any) -> Iterator[Line]:
+    version = torch.version
+    made_for = f"CUDA {version.cuda}" if version.cuda else f"ROCm {version.hip}" if version.hip else "the CPU (no CUDA)"
+    yield Line("torch", f"{torch.__version__}, built for {made_for}")
+    found = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if found < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        yield Line("torch", f"{torch.__version__} is older than {oldest}, the oldest that samedevice supports", "wrong")
+
+
+def _devices(torch: Any) -> Iterator[Line]:
+    kinds: dict[str, Callable[[], Iterator[Line]]] = {
+        "cuda": lambda: _counted(torch.cuda, "cuda"),
+        "xpu": lambda: _counted(torch.xpu, "xpu"),
+        "mps": lambda: _mps(torch),
+    }
+    found = False
+    for kind, look in kinds.items():
+        try:
+            for line in look():
+                found = found or line.state == "ok"
+                yield line
+        except Exception as error:  # a driver that is broken may raise anything
+            yield Line(kind, f"cannot be asked: {error}", "wrong")
+    if not found:
+        yield Line("devices", "cpu only: real accelerators none", "note")
+
+
+def _counted(backend: Any, kind: str) -> Iterator[Line]:
+    visible = int(backend.device_count())
+    if visible and not backend.is_available():
+        yield Line(kind, f"{visible} visible, and torch cannot use them (driver too old for this build?)", "wrong")
+        return
+    for index in range(visible):
+        memory = backend.get_device_properties(index).total_memory / 2**30
+        yield Line(f"{kind}:{index}", f"{backend.get_device_name(index)}, {memory:.1f} GiB")
+
+
+def _mps(torch: Any) -> Iterator[Line]:
+    if torch.backends.mps.is_available():
+        yield Line("mps:0", "Apple Metal")
+    elif torch.backends.mps.is_built():
+        yield Line("mps", "built in, and this macOS or Mac does not offer it", "note")
+
+
+def _simulation(torch: Any) -> Iterator[Line]:
+    """What `--simulate` can stand in for here: tried, not supposed."""
+    from samedevice.simulation.simulate import simulate
+
+    try:
+        with simulate("cuda:2"):
+            device = torch.ones(1).to("cuda:1").device
+    except Exception as error:
+        yield Line("simulation", f"does not work with this torch: {type(error).__name__}: {error}", "wrong")
+        return
+    yield Line("simulation", f"works: a tensor moved to cuda:1 of two simulated devices says it is on {device}")
+    yield Line("simulation", "stands in for cuda, mps and xpu; values are computed on the CPU, timings mean nothing")
+    yield Line(
+        "simulation", "does not cover custom CUDA kernels, Triton, CUDA graphs: these say so when called", "note"
+    )
