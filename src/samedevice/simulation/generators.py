@@ -1,0 +1,219 @@
+"""Random number generators of simulated devices: `torch.Generator(device="cuda")`, seeds and generator states.
+
+Note [One stream of random numbers]
+A simulated device computes on the CPU. As long as a script seeds everything alike
+(`torch.manual_seed`), its devices draw from PyTorch's default CPU generator, so that a simulated run gives bit for
+bit the values of a plain run. A device gets a stream of its own where the script gives it one:
+`torch.cuda.manual_seed` or `torch.cuda.set_rng_state` with anything but what the CPU's generator holds at that
+moment. `torch.manual_seed` joins them again. So a state that was saved can be restored, a seed that was repeated
+repeats its numbers, and nobody who did neither sees a difference.
+
+Must not know any operator: `Randomness.source` is all that the interception of operators needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from samedevice.simulation.patching import Patch, Undoable
+
+if TYPE_CHECKING:
+    from samedevice.simulation.machine import Machine
+
+__all__ = ["Randomness", "active", "check_state", "patches"]
+
+_REAL_STATE = 16
+"""Bytes of a state on a real CUDA device: seed and offset (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp)."""
+
+
+_RealGenerator: Any = torch._C.Generator
+
+
+class _GeneratorType(type(_RealGenerator)):  # type: ignore[misc]
+    """Makes `isinstance(g, torch.Generator)` true for generators that PyTorch itself made, as
+    `torch.default_generator`.
+    """
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _RealGenerator) if cls.accepts_any else super().__instancecheck__(instance)
+
+    accepts_any = False
+
+
+class _Generator(_RealGenerator, metaclass=_GeneratorType):  # type: ignore[misc]
+    """`torch.Generator`: for a simulated device a CPU generator that says it is there, else PyTorch's own."""
+
+    machine: ClassVar[Machine]
+    _device: torch.device | None
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        device = torch.device(device)
+        if device.type != cls.machine.kind:
+            self = super().__new__(cls, device)
+            self._device = None
+            return self
+        self = super().__new__(cls)
+        self._device = device
+        return self
+
+    @property
+    def device(self) -> torch.device:
+        return self._device or _RealGenerator.device.__get__(self)
+
+    def set_state(self, new_state: torch.Tensor) -> Any:
+        """Restore a state.
+
+        Args:
+            new_state: what `get_state` returned; the 16 bytes of a real CUDA device are read as their seed.
+
+        Raises:
+            TypeError: the state is no ByteTensor on the CPU. RuntimeError: it has the wrong size.
+
+        Source: aten/src/ATen/CPUGeneratorImpl.cpp and CUDAGeneratorImpl.cpp, `check_rng_state`.
+        """
+        check_state(new_state)
+        if self._device is not None and new_state.numel() == _REAL_STATE:
+            return self.manual_seed(struct.unpack("<q", bytes(new_state.tolist()[:8]))[0])
+        if self._device is not None and new_state.numel() != super().get_state().numel():
+            raise RuntimeError("RNG state is wrong size")
+        super().set_state(new_state)
+        return self
+
+    def clone_state(self) -> Any:
+        """A new generator on the same device, in the same state."""
+        clone = type(self)(self.device)
+        clone.set_state(self.get_state())
+        return clone
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (str(self.device), self.get_state())
+
+
+class _DefaultGenerator(_Generator):
+    """One of `torch.cuda.default_generators`; see Note [One stream of random numbers]."""
+
+    shares = True
+    """Whether it draws from the CPU's default generator."""
+
+    def manual_seed(self, seed: int) -> Any:
+        super().manual_seed(seed)
+        self.shares = torch.equal(super().get_state(), torch.default_generator.get_state())
+        return self
+
+    def seed(self) -> int:
+        self.shares = False
+        return int(super().seed())
+
+    def initial_seed(self) -> int:
+        return torch.default_generator.initial_seed() if self.shares else super().initial_seed()
+
+    def get_state(self) -> torch.Tensor:
+        return torch.default_generator.get_state() if self.shares else super().get_state()
+
+    def set_state(self, new_state: torch.Tensor) -> Any:
+        super().set_state(new_state)
+        self.shares = torch.equal(super().get_state(), torch.default_generator.get_state())
+        return self
+
+
+class Randomness:
+    """The default generators of a machine's devices."""
+
+    def __init__(self, machine: Machine) -> None:
+        bound = {"machine": machine, "__module__": "torch"}
+        self.type: Any = _GeneratorType("Generator", (_Generator,), {**bound, "accepts_any": True})
+        default = _GeneratorType("Generator", (_DefaultGenerator,), bound)
+        self.default_generators = tuple(default(device) for device in machine.devices)
+
+    def share(self) -> None:
+        """Every device draws from the CPU's default generator from now on, as after `torch.manual_seed`."""
+        for generator in self.default_generators:
+            generator.shares = True
+
+    @contextlib.contextmanager
+    def source(self, index: int) -> Iterator[None]:
+        """Within it, operators that draw without a generator draw for device `index`."""
+        generator = self.default_generators[index]
+        if generator.shares:
+            yield
+            return
+        kept = torch.default_generator.get_state()
+        torch.default_generator.set_state(generator.get_state())
+        try:
+            yield
+        finally:
+            _RealGenerator.set_state(generator, torch.default_generator.get_state())
+            torch.default_generator.set_state(kept)
+
+
+active: Randomness | None = None
+"""The running simulation's, for the interception of operators."""
+
+
+def patches(machine: Machine) -> Iterator[Undoable]:
+    """`torch.Generator`, `torch.manual_seed`, `torch.set_rng_state`, and the functions of `torch.cuda.random` and its
+    kin.
+    """
+    randomness = Randomness(machine)
+    yield Patch(sys.modules[__name__], "active", randomness)
+    yield Patch(torch, "Generator", randomness.type)
+    yield Patch(torch.random, "_seed_custom_device", _sharing(randomness, torch.random._seed_custom_device))
+    for owner in (torch, torch.random):
+        yield Patch(owner, "set_rng_state", _checking(torch.random.set_rng_state))
+    if machine.kind == "mps":
+        yield Patch(torch.mps, "_default_mps_generator", randomness.default_generators[0])
+    elif (module := getattr(torch, machine.kind, None)) is not None:
+        yield Patch(module, "default_generators", randomness.default_generators)
+        yield from _immediate(module)
+
+
+def _sharing(randomness: Randomness, seed_others: Callable[[int], None]) -> Callable[[int], None]:
+    """`torch.manual_seed` and `torch.seed` call this once the devices have been seeded and before the CPU is; 2.6 to
+    2.14.
+    """
+
+    def seed_custom_device(seed: int) -> None:
+        seed_others(seed)
+        randomness.share()
+
+    return seed_custom_device
+
+
+def _checking(set_rng_state: Callable[[torch.Tensor], None]) -> Callable[[torch.Tensor], None]:
+    @functools.wraps(set_rng_state)
+    def checked(new_state: torch.Tensor) -> None:
+        check_state(new_state)
+        set_rng_state(new_state)
+
+    return checked
+
+
+def _immediate(module: Any) -> Iterator[Undoable]:
+    """Seeding takes effect when it is called, not when the device is first used: only then is it known whether it
+    differs.
+    """
+    for owner in (module, module.random):
+        if hasattr(owner, "_lazy_call"):
+            yield Patch(owner, "_lazy_call", lambda function, **when: function())
+
+
+def check_state(state: torch.Tensor) -> None:
+    """Refuse a generator state that is no ByteTensor on the CPU, in PyTorch's words.
+
+    Source: aten/src/ATen/core/Generator.h, `check_rng_state`, 2.6 to 2.14.
+    """
+    if state.device.type != "cpu" or state.dtype is not torch.uint8 or state.layout is not torch.strided:
+        raise TypeError("RNG state must be a torch.ByteTensor")
+
+
+def _rebuild(device: str, state: torch.Tensor) -> torch.Generator:
+    generator = torch.Generator(device)
+    generator.set_state(state)
+    return generator
