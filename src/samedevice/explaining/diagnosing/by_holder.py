@@ -1,0 +1,156 @@
+"""Causes told by what holds the tensor: an attribute, a container, a global variable, a batch."""
+
+from __future__ import annotations
+
+import re
+
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor
+from samedevice.explaining.reading import members
+from samedevice.explaining.routes import Route, Step
+
+__all__ = ["judge"]
+
+_HIDDEN = re.compile(r"hidden|\bh_?[0n]?\b|\bc_?[0n]\b|\bhx\b|\bcell\b|(^|[._])state$", re.I)
+_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer", "cudnn_rnn", "thnn_fused_lstm_cell")
+_METRIC = re.compile(r"metric|meter|score|accura|precision|recall|confusion|average|stat(istic)?s|evaluat|monitor", re.I)
+_IN_PLACE = ("add", "sub", "mul", "div", "index_add", "scatter_add", "index_put", "copy", "maximum", "minimum")
+
+
+def judge(evidence: Evidence) -> Verdict | None:
+    """The cause that the holder's kind settles."""
+    if evidence.suspect is None:
+        return None
+    return (
+        _accumulator(evidence)
+        or _recurrent(evidence)
+        or _attribute(evidence)
+        or _global(evidence)
+        or _entry(evidence)
+    )
+
+
+def _accumulator(evidence: Evidence) -> Verdict | None:
+    """`total += loss` into a tensor that was made before the loop, on the CPU."""
+    home = evidence.home()
+    if home is not None and is_module(home.owner):
+        return None
+    if not evidence.seen or evidence.value is None or not _writes_in_place(evidence):
+        return None
+    if evidence.seen[0].tensor is not evidence.value and not _same_name(evidence):
+        return None
+    return Verdict("metric-state", "results are added into it in place, so it has to be where they are")
+
+
+def _writes_in_place(evidence: Evidence) -> bool:
+    operation = evidence.fault.operation if evidence.fault is not None else ""
+    base = operation.rpartition("::")[2].partition(".")[0]
+    return base.endswith("_") and base.strip("_") in _IN_PLACE
+
+
+def _same_name(evidence: Evidence) -> bool:
+    first = evidence.seen[0]
+    return first.route is not None and evidence.suspect is not None and first.route.text == evidence.suspect.name
+
+
+def _recurrent(evidence: Evidence) -> Verdict | None:
+    wrong = evidence.side.wrong if evidence.side is not None else ()
+    argument = wrong[0].argument or "" if wrong else ""
+    into_recurrent = evidence.operation in _RECURRENT or argument in ("hx", "cx", "hidden")
+    if into_recurrent and argument in ("hx", "cx", "hidden"):
+        return Verdict("hidden-state", "the recurrent state is made apart from the input and was not moved with it")
+    if evidence.called(_HIDDEN.pattern) and not evidence.steps():
+        return Verdict("hidden-state", "it is called like a recurrent state, and was not moved with the input")
+    return None
+
+
+def _attribute(evidence: Evidence) -> Verdict | None:
+    home = _lasting_home(evidence)
+    if home is None:
+        return None
+    step, route = home
+    in_container = bool(route.steps) and route.steps[-1].kind == "item"
+    container = route.container().text if in_container else None
+    if is_module(step.owner):
+        if in_container:
+            reason = f"{container} is a plain container, so the module's `.to()` does not see the tensors in it"
+            return Verdict("plain-container", reason, container)
+        return Verdict("plain-attribute", "it is a plain attribute, no buffer, so the module's `.to()` leaves it behind")
+    return _of_plain_object(evidence, step, container)
+
+
+def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> Verdict:
+    kind = type(step.owner)
+    name = f"a {kind.__name__}"
+    if _keeps_score(kind):
+        return Verdict("metric-state", f"it is state of {name}, which collects results and is no module", container)
+    if _moves_parts(step, evidence.expected):
+        return Verdict("nested-batch", f"other parts of the {kind.__name__} were moved; this one was not", container)
+    return Verdict("plain-attribute", f"{name} is no module: nothing moves what it holds", container)
+
+
+def _keeps_score(kind: type) -> bool:
+    methods = {name for base in kind.__mro__ for name in vars(base)}
+    collects = "update" in methods and methods & {"compute", "reset", "result", "value", "summary", "mean", "get"}
+    return bool(collects) or (bool(_METRIC.search(kind.__name__)) and bool(methods & {"update", "add", "compute"}))
+
+
+def _moves_parts(step: Step, expected: str) -> bool:
+    """Whether sister tensors are where this one should be, or its class has a `.to` of its own."""
+    sisters = [value for key, value in instance_dict(step.owner).items() if key != step.key and is_tensor(value)]
+    own_move = any("to" in vars(base) or "cuda" in vars(base) for base in type(step.owner).__mro__)
+    return own_move or any(device_of(sister) == expected for sister in sisters)
+
+
+def _lasting_home(evidence: Evidence) -> tuple[Step, Route] | None:
+    """The attribute that holds the tensor, on the way that the walk took or on another."""
+    suspect = evidence.suspect
+    if suspect is None:
+        return None
+    routes = [suspect.route] if suspect.route is not None else []
+    for route in [*routes, *evidence.homes_elsewhere()]:
+        step = next((step for step in reversed(route.steps) if step.kind != "item"), None)
+        if step is not None and step.kind == "attribute" and not _is_namespace(step.owner):
+            return step, route
+    return None
+
+
+def _is_namespace(owner: object) -> bool:
+    """A bag of values rather than an object with a behaviour: its fields are entries of a batch."""
+    return type(owner).__name__ in ("SimpleNamespace", "Namespace", "AttrDict", "EasyDict", "Munch")
+
+
+def _global(evidence: Evidence) -> Verdict | None:
+    suspect = evidence.suspect
+    if suspect is None or suspect.route is None or suspect.route.scope != "global":
+        return None
+    return Verdict("global-tensor", f"{suspect.route.base} is read from the module's level, past every `.to()`")
+
+
+def _entry(evidence: Evidence) -> Verdict | None:
+    """One entry of a batch among others that were moved."""
+    suspect = evidence.suspect
+    route = suspect.route if suspect is not None else None
+    if suspect is None or route is None or not route.steps:
+        return None
+    root = route.steps[0].owner
+    moved = _tensors_on(root, evidence.expected)
+    if not moved and not suspect.binding:
+        return None
+    if moved:
+        return Verdict("nested-batch", f"{moved} other tensors of {route.base} are on {evidence.expected}; this one is not")
+    if evidence.made is not None and not evidence.made.recorded and suspect.binding is not None:
+        return Verdict("nested-batch", f"the line that moves {route.base} does not reach it")
+    return None
+
+
+def _tensors_on(root: object, device: str) -> int:
+    count, queue, seen = 0, [root], set[int]()
+    while queue and len(seen) < 2_000:
+        value = queue.pop()
+        if is_tensor(value):
+            count += device_of(value) == device
+        elif id(value) not in seen and not is_module(value):
+            seen.add(id(value))
+            queue.extend(inner for _, _, inner in members(value))
+    return count

@@ -1,0 +1,61 @@
+"""Causes told by the line that made the tensor or moved it: a dropped result, a checkpoint, a fixed device, a cache."""
+
+from __future__ import annotations
+
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.diagnosing.making import fixed_device, is_cached_function, is_load, sets_in_cache
+from samedevice.explaining.routes import Route
+
+__all__ = ["judge"]
+
+
+def judge(evidence: Evidence) -> Verdict | None:
+    """The cause that the making line settles, whoever holds the tensor."""
+    return _discarded(evidence) or _loaded(evidence) or _fixed(evidence) or _cached(evidence)
+
+
+def _discarded(evidence: Evidence) -> Verdict | None:
+    if evidence.discarded is None:
+        return None
+    reason = "a tensor's `.to()` returns the moved copy; nothing keeps it here, so the old one is used"
+    return Verdict("result-discarded", reason, made=evidence.discarded)
+
+
+def _loaded(evidence: Evidence) -> Verdict | None:
+    made = evidence.made
+    if made is None or (made.event != "loaded" and not (made.event == "" and is_load(made.statement))):
+        return None
+    reason = f"torch.load put it back on {evidence.device}, where it was saved"
+    return Verdict("checkpoint-map-location", reason)
+
+
+def _fixed(evidence: Evidence) -> Verdict | None:
+    made = evidence.made
+    if made is None or evidence.device in ("", "cpu") or evidence.expected in ("", "cpu"):
+        return None
+    if fixed_device(made.statement) is None:
+        return None
+    return Verdict("hardcoded-device", f"the line fixes its device, while {evidence.expected} is in use")
+
+
+def _cached(evidence: Evidence) -> Verdict | None:
+    """Filled once, when the device was another one, and used ever after."""
+    made = evidence.made
+    if made is not None and is_cached_function(made.source, made.line):
+        return Verdict("stale-cache", "the function keeps its result, and with it the device of the first call")
+    suspect = evidence.suspect
+    routes = [suspect.route] if suspect is not None and suspect.route is not None else []
+    for route in [*routes, *evidence.homes_elsewhere()]:
+        name = _kept_as(route)
+        line = sets_in_cache(made.source if made is not None else route.frame.source, name) if name else None
+        if line is not None:
+            return Verdict("stale-cache", f"{name} is filled once and keeps the device of that time")
+    return None
+
+
+def _kept_as(route: Route) -> str:
+    """The attribute or global variable that keeps it; "" for a variable of the running call."""
+    for step in reversed(route.steps):
+        if step.kind == "attribute":
+            return str(step.key)
+    return route.base if route.scope == "global" else ""

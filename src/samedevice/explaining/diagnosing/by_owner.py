@@ -1,0 +1,157 @@
+"""Causes told by who owns the tensor: a module's parameter, an optimizer's state, a loss, a hidden list of modules."""
+
+from __future__ import annotations
+
+import re
+
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.diagnosing.making import fixed_device, makes_module
+from samedevice.explaining.live import (
+    device_of,
+    instance_dict,
+    is_module,
+    is_optimizer,
+    is_tensor,
+    requires_grad,
+    tensors_of_module,
+)
+from samedevice.explaining.routes import Route, Step
+
+__all__ = ["judge"]
+
+_SECOND = re.compile(r"teacher|ema|target|momentum|slow|ref(erence)?_?(model|net)|discriminator|critic|(^|_)D$|frozen", re.I)
+_LOSS = re.compile(r"loss|criterion", re.I)
+
+
+def judge(evidence: Evidence) -> Verdict | None:
+    """The cause that the owner's kind settles."""
+    if evidence.suspect is None or evidence.suspect.route is None:
+        return None
+    return _optimizer_state(evidence) or _module(evidence)
+
+
+def _optimizer_state(evidence: Evidence) -> Verdict | None:
+    route = evidence.suspect.route if evidence.suspect is not None else None
+    steps = route.steps if route is not None else ()
+    for step in steps:
+        if is_optimizer(step.owner) and step.kind == "attribute" and step.key == "state":
+            return Verdict("optimizer-state", "it is state of the optimizer, which no `.to()` of the model moves")
+    if is_tensor(evidence.value):
+        for step in steps:
+            if _is_wrapped_optimizer(step.owner):
+                name = route.container().text if route is not None else None
+                return Verdict("optimizer-state", "it is a copy that the optimizer keeps beside the parameters", name)
+    return None
+
+
+def _is_wrapped_optimizer(owner: object) -> bool:
+    """An object of the user's that steps: it has a method `step` and an optimizer inside."""
+    if is_module(owner) or is_optimizer(owner):
+        return is_optimizer(owner)
+    has_step = any("step" in vars(base) for base in type(owner).__mro__)
+    return has_step and any(is_optimizer(value) for value in instance_dict(owner).values())
+
+
+def _module(evidence: Evidence) -> Verdict | None:
+    """Parameters, buffers, and modules themselves."""
+    suspect = evidence.suspect
+    if suspect is None or suspect.route is None or not _is_registered(evidence):
+        return None
+    route = suspect.route
+    if evidence.discarded is not None:
+        return None
+    return (
+        _criterion(route)
+        or _made_in_forward(evidence)
+        or _hidden_in_container(evidence, route)
+        or _misplaced_model(evidence, route)
+    )
+
+
+def _is_registered(evidence: Evidence) -> bool:
+    if is_module(evidence.value):
+        return True
+    steps = evidence.steps()
+    return bool(steps) and steps[-1].kind in ("parameter", "buffer")
+
+
+def _criterion(route: Route) -> Verdict | None:
+    owners = [step.owner for step in route.steps if is_module(step.owner)]
+    if is_module(route.value):
+        owners.append(route.value)
+    for owner in owners:
+        kind = type(owner)
+        if kind.__module__ == "torch.nn.modules.loss" or _LOSS.search(kind.__name__):
+            return Verdict("criterion-not-moved", f"it belongs to the loss {kind.__name__}, which was never moved")
+    return None
+
+
+def _made_in_forward(evidence: Evidence) -> Verdict | None:
+    made = evidence.made
+    if made is None or made.function != "forward" or makes_module(made.statement) is None:
+        return None
+    return Verdict("module-created-in-forward", "the module is constructed anew in each forward, on the default device")
+
+
+def _hidden_in_container(evidence: Evidence, route: Route) -> Verdict | None:
+    """A module or parameter in a plain list or dict of a module: `Module.to` does not see it."""
+    steps = route.steps
+    for index, step in enumerate(steps):
+        if step.kind != "attribute" or not is_module(step.owner) or index + 1 >= len(steps):
+            continue
+        if steps[index + 1].kind != "item":
+            continue
+        name = Route(route.frame, route.base, route.scope, steps[: index + 1], None).text
+        if _is_second(str(step.key), evidence.value, steps[index + 2 :]):
+            return Verdict("second-model-not-moved", f"{name} holds models of their own, out of reach of `.to()`", name)
+        return Verdict("plain-container", f"{name} is a plain container, so `.to()` of the module does not reach it", name)
+    return None
+
+
+def _is_second(name: str, value: object, rest: tuple[Step, ...]) -> bool:
+    if _SECOND.search(name):
+        return True
+    module = value if is_module(value) else next((step.owner for step in rest if is_module(step.owner)), None)
+    tensors = [tensor for _, kind, tensor in tensors_of_module(module) if kind == "parameter"] if module else []
+    return bool(tensors) and not any(requires_grad(tensor) for tensor in tensors)
+
+
+def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
+    root = _root(route)
+    if root is None:
+        return None
+    module, name = root
+    devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"}
+    accelerators = devices - {"cpu"}
+    if len(accelerators) > 1:
+        return Verdict("split-model", f"the parts of {name} are on {' and '.join(sorted(devices))}")
+    others = [other for other in evidence.models() if other.value is not module and not _within(other.value, module)]
+    on_expected = [other for other in others if _lives_on(other.value, evidence.expected)]
+    if evidence.made is not None and evidence.device != "cpu" and fixed_device(evidence.made.statement) is not None:
+        return Verdict("hardcoded-device", f"its device is fixed where it was moved, and {evidence.expected} is in use")
+    if on_expected and len(devices) == 1:
+        reason = f"{on_expected[0].text} is on {evidence.expected}; {name} is on {evidence.device}"
+        return Verdict("second-model-not-moved", reason)
+    whole = len(devices) == 1
+    owner = name if whole else (evidence.suspect.name if evidence.suspect is not None else name)
+    return Verdict("model-not-moved", f"{owner} is on {evidence.device}, its input on {evidence.expected}", None)
+
+
+def _root(route: Route) -> tuple[object, str] | None:
+    """The outermost module on the route, by the text that reaches it."""
+    for index, step in enumerate(route.steps):
+        if is_module(step.owner):
+            return step.owner, Route(route.frame, route.base, route.scope, route.steps[:index], None).text
+    return (route.value, route.text) if is_module(route.value) else None
+
+
+def _within(outer: object, inner: object) -> bool:
+    if outer is inner:
+        return True
+    children = instance_dict(outer).get("_modules")
+    return isinstance(children, dict) and any(_within(child, inner) for child in dict.values(children) if child)
+
+
+def _lives_on(module: object, device: str) -> bool:
+    devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"}
+    return devices == {device}

@@ -1,0 +1,160 @@
+"""What the line that made a tensor says: a factory without a device, a fixed device, a cache, a checkpoint."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from samedevice.explaining.sources import Source
+from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
+
+__all__ = [
+    "factory_call",
+    "fixed_device",
+    "from_data",
+    "is_guarded",
+    "is_load",
+    "load_call",
+    "makes_module",
+    "sets_in_cache",
+]
+
+FACTORIES = frozenset(
+    ("zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace", "eye")
+    + ("tril_indices", "triu_indices", "hann_window", "hamming_window", "kaiser_window", "bartlett_window")
+    + ("blackman_window", "range", "normal", "complex", "cartesian_prod", "fftfreq", "rfftfreq", "scalar_tensor")
+)
+_FROM_DATA = frozenset(
+    ("tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "Tensor", "FloatTensor", "LongTensor", "BoolTensor")
+    + ("IntTensor", "DoubleTensor", "ByteTensor", "HalfTensor", "sparse_coo_tensor", "to_tensor")
+)
+_FIXED = re.compile(r"(cuda|xpu|mps|cpu)(:\d+)?$")
+
+
+def factory_call(statement: ast.AST | None, source: Source) -> ast.Call | None:
+    """The call of a factory (`torch.zeros(…)`) in `statement` that names no device."""
+    return next((call for call in _torch_calls(statement, FACTORIES, source) if keyword(call, "device") is None), None)
+
+
+def from_data(statement: ast.AST | None, source: Source) -> ast.Call | None:
+    """The call in `statement` that makes a tensor of other data (`torch.tensor(rows)`) and names no device."""
+    return next((call for call in _torch_calls(statement, _FROM_DATA, source) if keyword(call, "device") is None), None)
+
+
+def is_literal(call: ast.Call) -> bool:
+    """Whether the data are written in the source: `torch.tensor([0.5, 1.0])`."""
+    return bool(call.args) and all(
+        isinstance(node, ast.Constant | ast.List | ast.Tuple | ast.UnaryOp | ast.USub | ast.Load | ast.BinOp | ast.operator)
+        for node in ast.walk(call.args[0])
+    )
+
+
+def fixed_device(statement: ast.AST | None) -> ast.expr | None:
+    """The device that `statement` fixes by name: "cuda:0", `torch.device("cuda")`, or the call `.cuda()` itself."""
+    if statement is None:
+        return None
+    for call in move_calls(statement):
+        device = moved_device(call)
+        if device is None and isinstance(call.func, ast.Attribute) and call.func.attr in ("cuda", "xpu"):
+            return call
+        if device is not None and _is_fixed(device):
+            return device
+    for node in ast.walk(statement):
+        device = keyword(node, "device") if isinstance(node, ast.Call) else None
+        if device is not None and _is_fixed(device):
+            return device
+    return None
+
+
+def load_call(statement: ast.AST | None) -> ast.Call | None:
+    """The call in `statement` that reads a checkpoint."""
+    for node in ast.walk(statement) if statement is not None else ():
+        if isinstance(node, ast.Call) and call_name(node) in ("load", "load_file", "load_from_checkpoint"):
+            return node
+    return None
+
+
+def is_load(statement: ast.AST | None) -> bool:
+    """Whether `statement` reads a checkpoint without saying where to."""
+    call = load_call(statement)
+    return call is not None and keyword(call, "map_location") is None
+
+
+def makes_module(statement: ast.AST | None) -> ast.Call | None:
+    """The construction of a layer in `statement`: `nn.Linear(…)`, or a call of a name that begins like a class."""
+    for node in ast.walk(statement) if statement is not None else ():
+        if isinstance(node, ast.Call) and call_name(node)[:1].isupper() and call_name(node) not in _FROM_DATA:
+            return node
+    return None
+
+
+def sets_in_cache(source: Source, name: str) -> int | None:
+    """The line that fills the attribute or variable `name` only when it is not there yet: a cache.
+
+    Args:
+        source: the file.
+        name: the last part of what is assigned: "templates" of `self.templates`, "_masks" of `_masks[length]`.
+    """
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign) and any(_last_name(target) == name for target in node.targets):
+            if is_guarded(source, node, name):
+                return node.lineno
+    return None
+
+
+def is_guarded(source: Source, statement: ast.stmt, name: str) -> bool:
+    """Whether an `if` around `statement`, or a caching decorator of its function, asks about `name`."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.If) and _inside(statement, node) and _asks_about(node.test, name):
+            return True
+    return False
+
+
+def is_cached_function(source: Source, line: int) -> bool:
+    """Whether the function around `line` keeps its results: `functools.cache`, `lru_cache`, `cached_property`."""
+    function = source.function_at(line)
+    decorators = getattr(function, "decorator_list", [])
+    return any("cache" in ast.unparse(decorator) for decorator in decorators)
+
+
+def _torch_calls(statement: ast.AST | None, names: frozenset[str], source: Source) -> Iterator[ast.Call]:
+    """Calls by these names of torch itself (`torch.zeros`, or `zeros` imported from it), outermost first."""
+    for node in ast.walk(statement) if statement is not None else ():
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and node.func.attr in names:
+            if ast.unparse(node.func.value).split(".")[0] in ("torch", "th", "t", "transforms", "TF"):
+                yield node
+        elif isinstance(node.func, ast.Name) and node.func.id in names and f"import {node.func.id}" in "".join(source.lines):
+            yield node
+
+
+def _is_fixed(device: ast.expr) -> bool:
+    if isinstance(device, ast.Call) and call_name(device) == "device" and device.args:
+        rest = device.args[1:]
+        return _is_fixed(device.args[0]) and all(isinstance(part, ast.Constant) for part in rest)
+    if isinstance(device, ast.Constant):
+        return type(device.value) is int or (type(device.value) is str and bool(_FIXED.match(device.value)))
+    return False
+
+
+def _inside(statement: ast.stmt, node: ast.If) -> bool:
+    return any(inner is statement for part in node.body for inner in ast.walk(part))
+
+
+def _asks_about(test: ast.expr, name: str) -> bool:
+    for node in ast.walk(test):
+        if (isinstance(node, ast.Attribute) and node.attr == name) or (isinstance(node, ast.Name) and node.id == name):
+            return True
+        if isinstance(node, ast.Constant) and node.value == name:  # hasattr(self, "mask")
+            return True
+    return False
+
+
+def _last_name(target: ast.expr) -> str:
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    return target.id if isinstance(target, ast.Name) else ""

@@ -1,0 +1,301 @@
+"""Follows a tensor back from the failing line to the place where it came into the user's hands.
+
+`x * cos` fails; `cos` was unpacked from the parameter `rotary`, which the caller passed as `kwargs["rotary"]`, which
+a line of the caller built: that is the name and the line that help. Each hop is checked against the live objects, so
+a wrong turn ends the walk instead of misleading it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import Any
+
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.live import device_of, is_generator, is_module, is_optimizer, is_tensor, same_storage
+from samedevice.explaining.operands import Seen, device_of_route, find_inside, leaves
+from samedevice.explaining.reading import MISSING, item
+from samedevice.explaining.routes import Route, Step, resolve, search
+from samedevice.explaining.sources import Function
+from samedevice.explaining.syntax import Binding, arguments_of, bindings_of, undressed
+
+__all__ = ["Suspect", "binding_of", "follow", "follow_route"]
+
+_MOST_HOPS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Something in the wrong place, by the name and in the frame where the walk back ended."""
+
+    name: str
+    frame: UserFrame
+    value: Any
+    """The tensor, module, generator or optimizer; None where only its expression is known."""
+    device: str
+    route: Route | None = None
+    node: ast.AST | None = None
+    """Where no route leads to it: the expression that makes it."""
+    binding: Binding | None = None
+    """The statement of `frame` that gave the variable its value."""
+    aliases: tuple[tuple[UserFrame, str], ...] = ()
+    """What it was called on the way, innermost first."""
+
+    @property
+    def holder(self) -> Step | None:
+        """Who holds it, and how; None for a plain variable."""
+        return self.route.holder if self.route is not None else None
+
+
+def follow(seen: Seen, frames: list[UserFrame]) -> Suspect | None:
+    """From an operand at the innermost of `frames` to the `Suspect` behind it; None where nothing names it."""
+    if not frames:
+        return None
+    depth = len(frames) - 1
+    if seen.route is not None:
+        return follow_route(seen.route, frames, depth, seen)
+    if seen.node is None:
+        return None
+    return _follow_expression(seen.node, frames, depth, seen)
+
+
+def follow_route(route: Route, frames: list[UserFrame], depth: int, seen: Seen | None = None) -> Suspect:
+    """From a known route in `frames[depth]` outwards and back."""
+    walk = _Walk(frames, depth, route, seen)
+    for _ in range(_MOST_HOPS):
+        if not walk.hop():
+            break
+    return walk.suspect()
+
+
+def binding_of(name: str, frame: UserFrame, before: int | None = None) -> Binding | None:
+    """The last binding of `name` in the function of `frame` before its running line; a comprehension's own first."""
+    scope: Function | ast.Module = frame.definition or frame.source.tree
+    limit = frame.line if before is None else before
+    found = bindings_of(name, scope)
+    statement = frame.statement
+    here = [one for one in found if isinstance(one.node, ast.comprehension) and _covers(statement, one.line)]
+    if here:
+        return here[-1]
+    earlier = [one for one in found if one.line < limit or (one.loop and one.line <= limit)]
+    earlier = [one for one in earlier if one.node is not statement or one.loop]
+    if earlier:
+        return earlier[-1]
+    return next((one for one in reversed(found) if one.node is not statement), None)
+
+
+def _follow_expression(node: ast.expr, frames: list[UserFrame], depth: int, seen: Seen | None) -> Suspect | None:
+    """From an expression that only running it would evaluate: to the leaf that lent it its device."""
+    frame = frames[depth]
+    device = seen.device if seen is not None else ""
+    tensor = seen.tensor if seen is not None else None
+    inner = undressed(node)
+    found = [leaf for leaf in leaves(node, frame)]
+    shared = [leaf for leaf in found if tensor is not None and is_tensor(leaf.value) and same_storage(leaf.value, tensor)]
+    lent = [leaf for leaf in found if device and device_of_route(leaf) == device]
+    # A tensor of one element may follow the others wherever they are, so it lends its device last.
+    lent.sort(key=lambda leaf: is_tensor(leaf.value) and not _sizes(leaf.value))
+    best = next(iter(shared or lent), None)
+    if best is None:
+        inside = _result_elsewhere(frame, tensor)
+        if inside is not None:
+            return replace(follow_route(inside, frames, depth, seen), node=node)
+        return Suspect(frame.source.text_of(inner), frame, tensor, device, None, inner)
+    return replace(follow_route(best, frames, depth, seen), node=node)
+
+
+def _result_elsewhere(frame: UserFrame, tensor: Any) -> Route | None:
+    """What a helper returned may be kept in an attribute or a table: `self.boxes(…)` gives `self.templates`."""
+    if tensor is None:
+        return None
+    return next(search(frame, lambda value: is_tensor(value) and same_storage(value, tensor)), None)
+
+
+class _Walk:
+    """The walk's state: a route, the frame that it belongs to, and what it was called before."""
+
+    def __init__(self, frames: list[UserFrame], depth: int, route: Route, seen: Seen | None) -> None:
+        self.frames, self.depth, self.route = frames, depth, route
+        self.device = (seen.device if seen is not None else "") or _device(route.value)
+        self.aliases: list[tuple[UserFrame, str]] = []
+        self.binding: Binding | None = None
+        self.node: ast.AST | None = None
+        self.visited: set[tuple[int, str]] = set()
+
+    @property
+    def frame(self) -> UserFrame:
+        return self.frames[self.depth]
+
+    def hop(self) -> bool:
+        """One step back, if there is one; False at the end of the walk."""
+        key = (self.depth, self.route.text)
+        if key in self.visited or self.route.starts_at_self:
+            return False
+        self.visited.add(key)
+        self.binding = None
+        if self.route.scope == "closure":
+            return self._to_enclosing()
+        if self.route.scope == "global":
+            return False
+        binding = binding_of(self.route.base, self.frame)
+        if self.route.scope == "parameter" and (binding is None or binding.line > self.frame.line):
+            return self._to_caller()
+        self.binding = binding
+        return binding is not None and self._to_source(binding)
+
+    def suspect(self) -> Suspect:
+        """Where the walk ended."""
+        name = self.route.text
+        return Suspect(
+            name, self.frame, self.route.value, self.device, self.route, self.node, self.binding, tuple(self.aliases)
+        )
+
+    def _go(self, route: Route, depth: int | None = None) -> bool:
+        self.aliases.append((self.frame, self.route.text))
+        self.route = route
+        self.depth = self.depth if depth is None else depth
+        self.binding = None
+        return True
+
+    def _to_enclosing(self) -> bool:
+        base = self.route.base
+        for depth in range(self.depth - 1, -1, -1):
+            frame = self.frames[depth]
+            if base in frame.frame.f_code.co_cellvars and base in frame.frame.f_locals:
+                outer = resolve(ast.Name(base, ast.Load()), frame)
+                if outer is not None and outer.value is self._start():
+                    return self._go(self._rebased(outer), depth)
+        return False
+
+    def _to_caller(self) -> bool:
+        """The parameter's argument, found by identity among the arguments of the caller's running call."""
+        depth = self.depth - 1
+        if depth < 0:
+            return False
+        frame = self.frames[depth]
+        target = self.route.value
+        start = self._start()
+        arguments = arguments_of(frame.running) if frame.running is not None else []
+        for _, node in arguments:
+            argument = resolve(node, frame)
+            if argument is None:
+                continue
+            if argument.value is start:
+                return self._go(self._rebased(argument), depth)
+            if argument.value is target:
+                return self._go(argument, depth)
+            if is_tensor(target) and not is_module(argument.value) and not is_tensor(argument.value):
+                inside = find_inside(argument, target)
+                if inside is not None:
+                    return self._go(inside, depth)
+        return self._to_computed_argument(arguments, frame, depth)
+
+    def _to_computed_argument(self, arguments: list[tuple[str | None, ast.expr]], frame: UserFrame, depth: int) -> bool:
+        """The argument is an expression: on to the leaf that lent the device, else end at the expression."""
+        node = self._matching(arguments)
+        if node is None or not is_tensor(self.route.value):
+            return False
+        lent = [leaf for leaf in leaves(node, frame) if device_of_route(leaf) == self.device]
+        if lent:
+            self.node = node
+            return self._go(lent[0], depth)
+        self.aliases.append((self.frame, self.route.text))
+        self.depth, self.node = depth, node
+        self.route = Route(frame, frame.source.text_of(node), "local", (), self.route.value)
+        self.visited.add((depth, self.route.text))
+        return False
+
+    def _matching(self, arguments: list[tuple[str | None, ast.expr]]) -> ast.expr | None:
+        named = next((node for word, node in arguments if word == self.route.base), None)
+        if named is not None:
+            return named
+        caller = self.frames[self.depth - 1].running
+        code = self.frame.frame.f_code
+        names = [name for name in code.co_varnames[: code.co_argcount] if name not in ("self", "cls")]
+        if not isinstance(caller, ast.Call) or self.route.base not in names:
+            return None
+        position = names.index(self.route.base)
+        plain = [node for node in caller.args if not isinstance(node, ast.Starred)]
+        return plain[position] if position < len(plain) and len(plain) == len(caller.args) else None
+
+    def _to_source(self, binding: Binding) -> bool:
+        """From a variable to what it was bound to, where that is the same tensor in other clothes."""
+        if binding.value is None:
+            return False
+        if binding.loop:
+            return self._to_looped(binding)
+        found = resolve(undressed(binding.value), self.frame)
+        if found is None or found.base == self.route.base:
+            return False
+        if binding.index is not None:
+            found = _indexed(found, binding.index)
+        start = self._start()
+        if found is None:
+            return False
+        if found.value is start:
+            return self._go(self._rebased(found))
+        if not self.route.steps and is_tensor(found.value) and is_tensor(start):
+            return device_of(found.value) == self.device and self._go(found)
+        return False
+
+    def _to_looped(self, binding: Binding) -> bool:
+        """From a loop's variable to the container that it runs over, found by identity in what the loop names."""
+        start = self._start()
+        if binding.value is None:
+            return False
+        for node in ast.walk(binding.value):
+            route = resolve(node, self.frame) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else None
+            if route is None or route.base == self.route.base or is_tensor(route.value):
+                continue
+            inside = _find_value(route, start)
+            if inside is not None:
+                return self._go(self._rebased(inside))
+        return False
+
+    def _start(self) -> Any:
+        return self.route.steps[0].owner if self.route.steps else self.route.value
+
+    def _rebased(self, base: Route) -> Route:
+        """The walk's steps, taken from `base` instead of from the variable."""
+        if not self.route.steps:
+            return base
+        return Route(base.frame, base.base, base.scope, (*base.steps, *self.route.steps), self.route.value)
+
+
+def _find_value(start: Route, wanted: Any) -> Route | None:
+    if is_tensor(wanted):
+        return find_inside(start, wanted)
+    from samedevice.explaining.reading import members
+
+    for kind, key, value in members(start.value):
+        if value is wanted:
+            return Route(start.frame, start.base, start.scope, (*start.steps, Step(start.value, kind, key)), value)
+    return None
+
+
+def _indexed(route: Route, index: int) -> Route | None:
+    if is_tensor(route.value):
+        return route
+    value = item(route.value, index)
+    if value is MISSING:
+        return None
+    return Route(route.frame, route.base, route.scope, (*route.steps, Step(route.value, "item", index)), value)
+
+
+def _device(value: Any) -> str:
+    return device_of(value) if is_tensor(value) or is_generator(value) else ""
+
+
+def _sizes(tensor: Any) -> tuple[int, ...]:
+    from samedevice.explaining.live import shape_of
+
+    return shape_of(tensor)
+
+
+def _covers(statement: ast.stmt | None, line: int) -> bool:
+    return statement is not None and statement.lineno <= line <= (statement.end_lineno or statement.lineno)
+
+
+def is_nameable(value: Any) -> bool:
+    """Whether a walk may start from `value`: tensors, modules, generators, optimizers."""
+    return is_tensor(value) or is_module(value) or is_generator(value) or is_optimizer(value)

@@ -1,0 +1,121 @@
+"""From an exception to the frames of the user's own code, innermost last.
+
+Only looks at what the traceback holds. Chained exceptions and groups are followed, since a framework may wrap a
+device fault in an error of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FrameType, TracebackType
+
+from samedevice.explaining.sources import Function, Source, read_source
+from samedevice.usercode import is_user_file
+
+__all__ = ["UserFrame", "all_frames", "chain_of", "user_frames"]
+
+_DEEPEST_CHAIN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class UserFrame:
+    """One frame of the user's own code and the place in it that was running."""
+
+    frame: FrameType
+    line: int
+    position: tuple[int, int, int, int] | None
+    """Line, end line, column and end column of the running expression; None before Python 3.11."""
+    called_by_library: bool = False
+    """Whether a library's frame stands between this one and the user's frame outside it."""
+
+    @property
+    def file(self) -> str:
+        """The file as its code object names it."""
+        return self.frame.f_code.co_filename
+
+    @property
+    def function(self) -> str:
+        """The name of the running function; "<module>" at the top of a script."""
+        return self.frame.f_code.co_name
+
+    @property
+    def source(self) -> Source:
+        """The file's source."""
+        return read_source(self.file)
+
+    @property
+    def statement(self) -> ast.stmt | None:
+        """The statement that was running."""
+        return self.source.statement_at(self.line)
+
+    @property
+    def running(self) -> ast.expr | ast.stmt | None:
+        """The very expression that was running, where Python recorded it, else the statement."""
+        return (self.source.node_at(self.position) if self.position else None) or self.statement
+
+    @property
+    def definition(self) -> Function | None:
+        """The syntax of the running function; None at the top of a script and in comprehensions."""
+        name = self.function
+        if name.startswith("<") and name != "<lambda>":
+            return None
+        return self.source.function_at(self.frame.f_code.co_firstlineno, name) or self.source.function_at(
+            self.line, name
+        )
+
+
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """`error`, then what it was raised from or while handling, and the members of exception groups; each once."""
+    queue, seen = [error], set[int]()
+    while queue and len(seen) < _DEEPEST_CHAIN:
+        current = queue.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        inner = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        queue.extend([*_group_members(current), *([inner] if inner is not None else [])])
+
+
+def user_frames(error: BaseException) -> list[UserFrame]:
+    """The user's frames in the traceback of `error`, outermost first."""
+    found: list[UserFrame] = []
+    library = False
+    for traceback in _links(error.__traceback__):
+        if not is_user_file(traceback.tb_frame.f_code.co_filename):
+            library = True
+            continue
+        position = _position(traceback.tb_frame.f_code, traceback.tb_lasti)
+        found.append(UserFrame(traceback.tb_frame, traceback.tb_lineno, position, library))
+        library = False
+    return found
+
+
+def all_frames(error: BaseException) -> list[FrameType]:
+    """Every frame of the traceback, library code included, outermost first."""
+    return [traceback.tb_frame for traceback in _links(error.__traceback__)]
+
+
+def _links(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
+    if instruction < 0 or not hasattr(code, "co_positions"):
+        return None
+    found = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
+    if found is None or any(part is None for part in found):
+        return None
+    line, end_line, column, end_column = found
+    return (line, end_line, column, end_column)
+
+
+def _group_members(error: BaseException) -> tuple[BaseException, ...]:
+    group = getattr(builtins, "BaseExceptionGroup", None)  # Python 3.11 and newer
+    return tuple(error.exceptions) if group is not None and group in type(error).__mro__ else ()  # type: ignore[attr-defined]

@@ -1,0 +1,168 @@
+"""What is asked of live tensors and modules, without importing torch and without running the user's code.
+
+No torch in `sys.modules` means that there is no tensor to look at. Types are told by their bases, never by
+`isinstance`, which would ask an object for its `__class__` and so may run code of its own. Tensor subclasses with a
+`__torch_function__` are read below it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = [
+    "describe",
+    "device_of",
+    "dtype_of",
+    "gradient_of",
+    "is_generator",
+    "is_instance",
+    "is_leaf",
+    "is_module",
+    "is_optimizer",
+    "is_parameter",
+    "is_tensor",
+    "requires_grad",
+    "same_storage",
+    "shape_of",
+    "storage_key",
+    "tensors_of_module",
+]
+
+
+def is_instance(obj: object, module: str, name: str) -> bool:
+    """Whether `obj` is an instance of class `name` of the loaded module `module`, told by its type's bases alone."""
+    wanted = getattr(sys.modules.get(module), name, None)
+    return wanted is not None and wanted in type(obj).__mro__
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether `obj` is a torch tensor of any class."""
+    return is_instance(obj, "torch", "Tensor")
+
+
+def is_parameter(obj: object) -> bool:
+    """Whether `obj` is a parameter; the mark on tensors of custom classes counts too, as it does in PyTorch."""
+    return is_instance(obj, "torch.nn", "Parameter")
+
+
+def is_module(obj: object) -> bool:
+    """Whether `obj` is a `torch.nn.Module`."""
+    return is_instance(obj, "torch.nn", "Module")
+
+
+def is_optimizer(obj: object) -> bool:
+    """Whether `obj` is a `torch.optim.Optimizer`."""
+    return is_instance(obj, "torch.optim", "Optimizer")
+
+
+def is_generator(obj: object) -> bool:
+    """Whether `obj` is a `torch.Generator`."""
+    return is_instance(obj, "torch", "Generator")
+
+
+def device_of(obj: Any) -> str:
+    """Where a tensor or a generator lives, e.g. "cuda:0"; "" where it cannot be told."""
+    if is_generator(obj):
+        return str(_read(sys.modules["torch"].Generator, "device", obj) or "")
+    return str(_read_tensor(obj, "device") or "")
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """The sizes of `tensor`; () where they are unknown."""
+    with contextlib.suppress(TypeError, ValueError, RuntimeError):
+        return tuple(int(size) for size in _read_tensor(tensor, "shape") or ())
+    return ()
+
+
+def dtype_of(tensor: Any) -> str:
+    """The dtype of `tensor` as code, e.g. "torch.float32"."""
+    return str(_read_tensor(tensor, "dtype") or "")
+
+
+def is_leaf(tensor: Any) -> bool:
+    """Whether autograd counts `tensor` as a leaf."""
+    return bool(_read_tensor(tensor, "is_leaf"))
+
+
+def requires_grad(tensor: Any) -> bool:
+    """Whether autograd tracks `tensor`."""
+    return bool(_read_tensor(tensor, "requires_grad"))
+
+
+def gradient_of(tensor: Any) -> Any:
+    """The `.grad` of a leaf, or None; a non-leaf is not asked, since PyTorch would warn."""
+    return _read_tensor(tensor, "grad") if is_leaf(tensor) else None
+
+
+def storage_key(tensor: Any) -> int | None:
+    """A number that two living tensors share exactly when they share a storage; None where there is no storage."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return None
+    try:
+        with torch._C.DisableTorchFunctionSubclass():
+            return int(torch.Tensor.untyped_storage(tensor)._cdata)
+    except (RuntimeError, NotImplementedError, TypeError, AttributeError):
+        return None  # sparse, mkldnn and functorch tensors have no storage of their own
+
+
+def same_storage(first: Any, second: Any) -> bool:
+    """Whether two tensors are one object or views of one storage."""
+    if first is second:
+        return True
+    key = storage_key(first)
+    return key is not None and key == storage_key(second)
+
+
+def describe(tensor: Any) -> tuple[str, tuple[int, ...], str]:
+    """Device, shape and dtype of `tensor`."""
+    return device_of(tensor), shape_of(tensor), dtype_of(tensor)
+
+
+def tensors_of_module(module: Any) -> Iterator[tuple[str, str, Any]]:
+    """(path, kind, tensor) of every parameter and buffer below `module`, read from its dicts; shared modules once."""
+    seen: set[int] = set()
+    queue: list[tuple[str, Any]] = [("", module)]
+    while queue:
+        prefix, current = queue.pop(0)
+        if id(current) in seen or not is_module(current):
+            continue
+        seen.add(id(current))
+        own = instance_dict(current)
+        for slot, kind in (("_parameters", "parameter"), ("_buffers", "buffer")):
+            for name, tensor in _items(own.get(slot)):
+                if is_tensor(tensor):
+                    yield f"{prefix}{name}", kind, tensor
+        queue.extend((f"{prefix}{name}.", child) for name, child in _items(own.get("_modules")))
+
+
+def instance_dict(obj: object) -> dict[str, Any]:
+    """The attributes kept on `obj` itself, without running its code; empty where there are none."""
+    try:
+        found = object.__getattribute__(obj, "__dict__")
+    except (AttributeError, TypeError):
+        return {}
+    return found if type(found) is dict else {}
+
+
+def _items(mapping: object) -> list[tuple[Any, Any]]:
+    return list(dict.items(mapping)) if isinstance(mapping, dict) else []
+
+
+def _read_tensor(tensor: Any, name: str) -> Any:
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not is_tensor(tensor):
+        return None
+    # Below `__torch_function__`, which belongs to whoever wrote the subclass.
+    with torch._C.DisableTorchFunctionSubclass():
+        return _read(torch.Tensor, name, tensor)
+
+
+def _read(owner: Any, name: str, obj: Any) -> Any:
+    try:
+        return getattr(owner, name).__get__(obj)
+    except (RuntimeError, AttributeError, TypeError, NotImplementedError):
+        return None

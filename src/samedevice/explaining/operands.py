@@ -1,0 +1,230 @@
+"""Which tensors took part in the failing operation, and which expression of the failing line is each.
+
+With a `Fault` attached the tensors are known; without one they are the tensors that the running expression names, and
+those of the module, optimizer or other object that it calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.live import describe, device_of, is_module, is_tensor, same_storage, tensors_of_module
+from samedevice.explaining.reading import members
+from samedevice.explaining.routes import Route, Step, resolve, search
+from samedevice.explaining.syntax import arguments_of
+from samedevice.faults import Fault
+
+__all__ = ["Seen", "device_of_route", "find_inside", "leaves", "operands_of"]
+
+_DEEPEST_INSIDE = 8
+_MOST_INSIDE = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One tensor of the failing operation, as found."""
+
+    tensor: Any
+    device: str
+    shape: tuple[int, ...]
+    dtype: str
+    argument: str | None = None
+    node: ast.expr | None = None
+    """The expression of the failing line that is this tensor, or that it was computed from."""
+    route: Route | None = None
+    """The way to it, where it is no expression of the line: a parameter of the module called there."""
+
+    @property
+    def name(self) -> str:
+        """What to call it; "" where nothing in the user's code does."""
+        if self.route is not None:
+            return self.route.text
+        return ""
+
+
+def operands_of(fault: Fault | None, frame: UserFrame | None) -> list[Seen]:
+    """The tensors of the failing operation.
+
+    Args:
+        fault: what the refusing code attached to the exception, if anything.
+        frame: the innermost frame of the user's own code.
+
+    Returns:
+        In the order of the operation's arguments; each with its expression or route where one was found.
+    """
+    if fault is None:
+        return _from_statement(frame) if frame is not None else []
+    seen = [Seen(ref.tensor(), ref.device, ref.shape, ref.dtype, ref.argument) for ref in fault.operands]
+    return _placed(seen, frame) if frame is not None else seen
+
+
+def leaves(node: ast.AST, frame: UserFrame) -> Iterator[Route]:
+    """Routes to the tensors and modules that the expression `node` reads; of a module's call, the module alone."""
+    route = resolve(node, frame)
+    if route is not None:
+        if is_tensor(route.value) or is_module(route.value):
+            yield route
+        return
+    if isinstance(node, ast.Call):
+        callee = resolve(node.func, frame)
+        if callee is not None and is_module(callee.value) and device_of_route(callee):
+            yield callee
+            return
+    inner = node.generators[0].iter if isinstance(node, ast.GeneratorExp | ast.ListComp) else None
+    for child in [inner] if inner is not None else ast.iter_child_nodes(node):
+        # Keys and slices choose; they do not lend their device.
+        if isinstance(node, ast.Subscript) and child is node.slice:
+            continue
+        yield from leaves(child, frame)
+
+
+def device_of_route(route: Route) -> str:
+    """Where the tensor lives, or the first parameter of the module; "" where neither is there."""
+    if is_tensor(route.value):
+        return device_of(route.value)
+    return next((device_of(tensor) for _, _, tensor in tensors_of_module(route.value)), "")
+
+
+def find_inside(start: Route, tensor: Any) -> Route | None:
+    """The shortest route on from `start` to `tensor` or a view of it."""
+    seen: set[int] = set()
+    queue = deque([start])
+    while queue and len(seen) < _MOST_INSIDE:
+        route = queue.popleft()
+        if is_tensor(route.value) and same_storage(route.value, tensor):
+            return route
+        if id(route.value) in seen or len(route.steps) - len(start.steps) > _DEEPEST_INSIDE:
+            continue
+        seen.add(id(route.value))
+        for kind, key, value in members(route.value):
+            step = Step(route.value, kind, key)
+            queue.append(Route(route.frame, route.base, route.scope, (*route.steps, step), value))
+    return None
+
+
+def _placed(seen: list[Seen], frame: UserFrame) -> list[Seen]:
+    running = frame.running
+    arguments = arguments_of(running) if running is not None else []
+    used: set[int] = set()
+    placed = [_direct(one, arguments, used, frame) for one in seen]
+    placed = [one if one.node is not None else _in_callee(one, running, frame) for one in placed]
+    placed = _leftover(placed, arguments, used, frame)
+    return [one if one.node is not None or one.route is not None else _anywhere(one, frame) for one in placed]
+
+
+def _direct(
+    one: Seen, arguments: list[tuple[str | None, ast.expr]], used: set[int], frame: UserFrame
+) -> Seen:
+    """The argument that is this tensor, then one that holds it, then one that a view of it was taken from."""
+    if one.tensor is None:
+        return one
+    fallback: Seen | None = None
+    for _, node in arguments:
+        route = resolve(node, frame)
+        if route is not None and is_tensor(route.value) and same_storage(route.value, one.tensor):
+            if route.value is one.tensor or id(node) not in used:
+                used.add(id(node))
+                return replace(one, node=node, route=route)
+        elif route is not None and not is_module(route.value) and fallback is None:
+            inside = find_inside(route, one.tensor) if isinstance(route.value, list | tuple | dict) else None
+            fallback = replace(one, node=node, route=inside) if inside is not None else None
+        elif route is None and any(same_storage(leaf.value, one.tensor) for leaf in leaves(node, frame)):
+            used.add(id(node))
+            return replace(one, node=node)
+    return fallback or one
+
+
+def _in_callee(one: Seen, running: ast.AST | None, frame: UserFrame) -> Seen:
+    """The tensor inside the module, optimizer or object whose method or call is running."""
+    if one.tensor is None:
+        return one
+    for call in [node for node in ast.walk(running) if isinstance(node, ast.Call)] if running is not None else []:
+        for callee in (call.func, call.func.value if isinstance(call.func, ast.Attribute) else None):
+            start = resolve(callee, frame) if callee is not None else None
+            inside = find_inside(start, one.tensor) if start is not None and not is_tensor(start.value) else None
+            if inside is not None:
+                return replace(one, route=inside)
+    return one
+
+
+def _leftover(
+    placed: list[Seen], arguments: list[tuple[str | None, ast.expr]], used: set[int], frame: UserFrame
+) -> list[Seen]:
+    """Pairs the tensors that nothing names with the expressions that nothing explains, in order."""
+    free = [(word, node) for word, node in arguments if id(node) not in used and _may_be_tensor(node, frame)]
+    result = []
+    for one in placed:
+        if one.node is not None or one.route is not None or not free:
+            result.append(one)
+            continue
+        choice = next((pair for pair in free if pair[0] is not None and pair[0] == one.argument), None)
+        choice = choice or next((pair for pair in free if _could_be(pair[1], one, frame)), None)
+        if choice is None:
+            result.append(one)
+            continue
+        free.remove(choice)
+        result.append(replace(one, node=choice[1]))
+    return result
+
+
+def _could_be(node: ast.expr, one: Seen, frame: UserFrame) -> bool:
+    devices = {device_of_route(leaf) for leaf in leaves(node, frame)}
+    return not devices or one.device in devices
+
+
+def _may_be_tensor(node: ast.expr, frame: UserFrame) -> bool:
+    if isinstance(node, ast.Constant | ast.Slice | ast.Lambda | ast.JoinedStr):
+        return False
+    return resolve(node, frame) is None
+
+
+def _anywhere(one: Seen, frame: UserFrame) -> Seen:
+    if one.tensor is None:
+        return one
+    tensor = one.tensor
+    found = next(search(frame, lambda value: is_tensor(value) and same_storage(value, tensor)), None)
+    return replace(one, route=found)
+
+
+def _from_statement(frame: UserFrame) -> list[Seen]:
+    """Without a fault: the tensors that the running expression names or its callee holds, each storage once."""
+    running = frame.running or frame.statement
+    found: list[Seen] = []
+    for _, node in arguments_of(running) if running is not None else []:
+        for leaf in leaves(node, frame):
+            found.extend(_seen_from(leaf, node))
+    for call in [node for node in ast.walk(running) if isinstance(node, ast.Call)] if running is not None else []:
+        callee = resolve(call.func, frame)
+        if callee is not None and is_module(callee.value):
+            found.extend(_seen_from(callee, None))
+    return _each_once(found)
+
+
+def _seen_from(leaf: Route, node: ast.expr | None) -> list[Seen]:
+    if is_tensor(leaf.value):
+        return [Seen(leaf.value, *describe(leaf.value), None, node, leaf)]
+    result: dict[str, Seen] = {}
+    for path, kind, tensor in tensors_of_module(leaf.value):
+        device, shape, dtype = describe(tensor)
+        step = _steps_to(leaf, path, kind, tensor)
+        result.setdefault(device, Seen(tensor, device, shape, dtype, None, node, step))
+    return list(result.values())
+
+
+def _steps_to(leaf: Route, path: str, kind: str, tensor: Any) -> Route:
+    return find_inside(leaf, tensor) or Route(
+        leaf.frame, leaf.base, leaf.scope, (*leaf.steps, Step(leaf.value, kind, path)), tensor
+    )
+
+
+def _each_once(found: list[Seen]) -> list[Seen]:
+    kept: list[Seen] = []
+    for one in found:
+        if not any(same_storage(one.tensor, other.tensor) for other in kept):
+            kept.append(one)
+    return kept

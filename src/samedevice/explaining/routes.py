@@ -1,0 +1,216 @@
+"""How a frame reaches an object: from a variable, by attributes and items, and how that prints as the user's code.
+
+A `Route` keeps every owner on the way, so that a diagnosis can tell a registered buffer from a plain attribute. Routes
+come from an expression of the source (`resolve`) or from a search (`search`); both read, and never call.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.live import is_module, is_optimizer, is_tensor
+from samedevice.explaining.reading import MISSING, attribute, item, kind_of, members
+
+__all__ = ["Route", "Step", "key_text", "resolve", "search", "value_of"]
+
+_MOST_VISITED = 20_000
+_DEEPEST = 7
+_LIST_LIKE = ("ModuleList", "Sequential", "ParameterList", "ModuleDict", "ParameterDict")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One look-up: `owner.key` or `owner[key]`."""
+
+    owner: Any
+    kind: str
+    """parameter, buffer, submodule, attribute or item."""
+    key: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A way from a variable of one frame to an object."""
+
+    frame: UserFrame
+    base: str
+    """The variable that it starts from."""
+    scope: str
+    """What the variable is in that frame: parameter, local, closure or global (read inside a function)."""
+    steps: tuple[Step, ...]
+    value: Any
+    spelled: str | None = None
+    """As the user wrote it, where it stands in the source."""
+
+    @property
+    def text(self) -> str:
+        """The route as an expression."""
+        return self.spelled or self.base + "".join(_step_text(step) for step in self.steps)
+
+    @property
+    def holder(self) -> Step | None:
+        """The last step: who holds the object, and how."""
+        return self.steps[-1] if self.steps else None
+
+    @property
+    def starts_at_self(self) -> bool:
+        """Whether it starts at the method's own object."""
+        return self.base in ("self", "cls")
+
+    def container(self) -> Route:
+        """The route to the outermost of the containers that end it: `self.rows[0][1]` gives `self.rows`."""
+        steps = list(self.steps)
+        while steps and steps[-1].kind == "item":
+            steps.pop()
+        if len(steps) == len(self.steps):
+            return self
+        return Route(self.frame, self.base, self.scope, tuple(steps), self.steps[len(steps)].owner)
+
+
+def resolve(node: ast.AST | None, frame: UserFrame) -> Route | None:
+    """The route that the expression `node` spells, where looking alone gives its value.
+
+    Args:
+        node: an expression of the source.
+        frame: the frame whose variables it reads.
+
+    Returns:
+        None where the value is unknown without running code: calls, arithmetic, properties, views of tensors.
+    """
+    if isinstance(node, ast.NamedExpr):
+        return resolve(node.target, frame)
+    if isinstance(node, ast.Starred | ast.Await):
+        return resolve(node.value, frame)
+    if isinstance(node, ast.Name):
+        value, scope = _variable(frame, node.id)
+        return None if value is MISSING else Route(frame, node.id, scope, (), value, node.id)
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        owner = resolve(node.value, frame)
+        step = _step(node, owner, frame) if owner is not None else None
+        if owner is None or step is None:
+            return None
+        spelled = frame.source.text_of(node)
+        return Route(frame, owner.base, owner.scope, (*owner.steps, step[0]), step[1], spelled)
+    return None
+
+
+def value_of(node: ast.AST | None, frame: UserFrame) -> Any:
+    """The value of the expression `node` by looking alone, else `MISSING`; constants count."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = value_of(node.operand, frame)
+        return -inner if type(inner) in (int, float) else MISSING
+    if isinstance(node, ast.Tuple):
+        parts = tuple(value_of(part, frame) for part in node.elts)
+        return MISSING if any(part is MISSING for part in parts) else parts
+    route = resolve(node, frame)
+    return MISSING if route is None else route.value
+
+
+def search(frame: UserFrame, wanted: Callable[[Any], bool], *, everywhere: bool = False) -> Iterator[Route]:
+    """Routes from the variables of `frame` to every object that is `wanted`, the shortest first.
+
+    Args:
+        frame: where to start: its locals, then the globals of its file.
+        wanted: a test that runs no code of the user's.
+        everywhere: True looks on inside objects that were wanted.
+
+    Yields:
+        At most one route for each object and owner. The search ends after a fixed number of objects.
+    """
+    seen: set[int] = set()
+    queue: deque[Route] = deque(_variables(frame))
+    visited = 0
+    while queue and visited < _MOST_VISITED:
+        route = queue.popleft()
+        visited += 1
+        if wanted(route.value):
+            yield route
+            if not everywhere:
+                continue
+        if id(route.value) in seen or len(route.steps) >= _DEEPEST:
+            continue
+        seen.add(id(route.value))
+        for kind, key, value in members(route.value):
+            if is_tensor(value) or id(value) not in seen:
+                step = Step(route.value, kind, key)
+                queue.append(Route(frame, route.base, route.scope, (*route.steps, step), value))
+
+
+def _variables(frame: UserFrame) -> Iterator[Route]:
+    own = dict(frame.frame.f_locals)
+    top = frame.frame.f_locals is frame.frame.f_globals or frame.function == "<module>"
+    # The method's own object last: `mask` says more than `self.masks[3]` about the line at hand.
+    names = sorted(own, key=lambda name: name in ("self", "cls"))
+    yield from (Route(frame, name, _scope(frame, name), (), own[name]) for name in names if not _is_private(name))
+    if not top:
+        for name, value in list(frame.frame.f_globals.items()):
+            if not _is_private(name) and name not in own:
+                yield Route(frame, name, "global", (), value)
+
+
+def _variable(frame: UserFrame, name: str) -> tuple[Any, str]:
+    own = frame.frame.f_locals
+    if name in own:
+        return own[name], _scope(frame, name)
+    if name in frame.frame.f_globals:
+        return frame.frame.f_globals[name], "global"
+    return MISSING, ""
+
+
+def _scope(frame: UserFrame, name: str) -> str:
+    code = frame.frame.f_code
+    if name in code.co_freevars:
+        return "closure"
+    flags = bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
+    return "parameter" if name in parameters else "local"
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("__") or name.startswith(".") or name.startswith("@")
+
+
+def _step(node: ast.Attribute | ast.Subscript, owner: Route, frame: UserFrame) -> tuple[Step, Any] | None:
+    if isinstance(node, ast.Attribute):
+        name = node.attr
+        value = attribute(owner.value, name)
+        if value is MISSING and name.startswith("__") and not name.endswith("__"):
+            name = f"_{type(owner.value).__name__.lstrip('_')}{name}"
+            value = attribute(owner.value, name)
+        return None if value is MISSING else (Step(owner.value, kind_of(owner.value, name), name), value)
+    key = value_of(node.slice, frame)
+    value = MISSING if key is MISSING else item(owner.value, key)
+    return None if value is MISSING else (Step(owner.value, "item", key), value)
+
+
+def _step_text(step: Step) -> str:
+    if step.kind == "item":
+        return f"[{key_text(step.key)}]"
+    if step.kind in ("submodule", "parameter") and type(step.owner).__name__ in _LIST_LIKE:
+        key = str(step.key)
+        return f"[{key if key.isdigit() else json.dumps(key)}]"
+    return f".{step.key}"
+
+
+def key_text(key: object) -> str:
+    """A container's key as code; keys that are no plain values (a parameter, an object) as an ellipsis."""
+    if type(key) is str:
+        return json.dumps(key, ensure_ascii=False)
+    if type(key) in (int, bool, float, type(None)):
+        return repr(key)
+    if type(key) is tuple and key:
+        return ", ".join(key_text(part) for part in key)
+    return "…"
+
+
+def is_owner(value: Any) -> bool:
+    """Whether `value` is a module or an optimizer: things that hold tensors for a living."""
+    return is_module(value) or is_optimizer(value)

@@ -1,0 +1,87 @@
+"""Which side of a mix of devices is the wrong one.
+
+Evidence, strongest first: what the operation demands (lengths on the CPU), an accelerator against the CPU, where the
+parameters live, what was put there by a fixed name, a cache or a checkpoint, and last what most operands say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from samedevice.explaining.live import is_parameter
+from samedevice.explaining.operands import Seen
+from samedevice.messages import Recognised
+
+__all__ = ["Side", "choose_side"]
+
+_CPU_DEMANDED = ("lengths", "numpy", "tensor-split", "cpu-only-method", "pin-memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The operands in the wrong place and where they should be."""
+
+    wrong: tuple[Seen, ...]
+    expected: str
+    reason: str
+
+
+def choose_side(
+    seen: Sequence[Seen], recognised: Recognised | None, suspicion: Callable[[Seen], float]
+) -> Side | None:
+    """Split the operands of a failed operation into right and wrong.
+
+    Args:
+        seen: the operands, in the operation's order.
+        recognised: the message, taken apart.
+        suspicion: how likely an operand is the wrong one, from how it came to where it is; asked between accelerators.
+
+    Returns:
+        None where the operands are not on different devices and the message demands nothing.
+    """
+    if recognised is not None and recognised.kind in _CPU_DEMANDED:
+        wrong = tuple(one for one in seen if one.device and one.device != "cpu")
+        return Side(wrong, "cpu", "this operation takes it on the CPU only") if wrong else None
+    present = [one for one in seen if one.device and one.device != "meta"]
+    devices = list(dict.fromkeys(one.device for one in present))
+    if len(devices) < 2:
+        return None
+    accelerators = [device for device in devices if device != "cpu"]
+    if len(accelerators) < len(devices):
+        return _against_cpu(present, accelerators)
+    return _between_accelerators(present, devices, suspicion)
+
+
+def _against_cpu(present: list[Seen], accelerators: list[str]) -> Side:
+    expected = _most_common([one for one in present if one.device in accelerators]) or accelerators[0]
+    others = [one for one in present if one.device == expected]
+    wrong = [one for one in present if one.device == "cpu"]
+    # A CPU scalar may join; where one did not, the operands with sizes are the ones left behind.
+    wrong = [one for one in wrong if one.shape] or wrong
+    reason = f"the parameters are on {expected}" if any(map(_is_parameter, others)) else (
+        f"{len(others)} of {len(present)} operands are on {expected}"
+    )
+    return Side(tuple(wrong), expected, reason)
+
+
+def _between_accelerators(present: list[Seen], devices: list[str], suspicion: Callable[[Seen], float]) -> Side:
+    def score(device: str) -> tuple[float, int, int]:
+        members = [one for one in present if one.device == device]
+        # Among equals the later operand is wrong: the first set the operation's device.
+        return max(map(suspicion, members)), -len(members), devices.index(device)
+
+    wrong = max(devices, key=score)
+    expected = _most_common([one for one in present if one.device != wrong]) or devices[0]
+    reason = f"the other operands are on {expected}"
+    return Side(tuple(one for one in present if one.device == wrong), expected, reason)
+
+
+def _most_common(members: Sequence[Seen]) -> str | None:
+    counted = Counter(one.device for one in members)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def _is_parameter(one: Seen) -> bool:
+    return is_parameter(one.tensor)

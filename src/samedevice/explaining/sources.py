@@ -1,0 +1,152 @@
+"""The user's source files, parsed once: which statement, expression, function or class stands at a line.
+
+Text comes from `linecache`, so notebook cells and sources registered there by `exec` are found too. A file that is
+gone or does not parse is an empty source, never an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = ["Function", "Source", "header_expressions", "read_source"]
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_COMPOUND = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With),
+    *(ast.AsyncWith, ast.Try, ast.Match),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file's text and syntax tree."""
+
+    file: str
+    lines: tuple[str, ...] = ()
+    tree: ast.Module = field(default_factory=lambda: ast.Module([], []))
+
+    def line(self, number: int) -> str:
+        """The text of line `number`, stripped; "" where there is none."""
+        return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
+
+    def text_of(self, node: ast.AST) -> str:
+        """The source text of `node` as one line, in the user's own spelling."""
+        found = ast.get_source_segment("".join(self.lines), node)
+        return " ".join(found.split()) if found else ast.unparse(node)
+
+    def statement_at(self, line: int) -> ast.stmt | None:
+        """The innermost statement that line `line` belongs to; of a compound statement only its header."""
+        best: ast.stmt | None = None
+        for node in self._statements:
+            if node.lineno <= line <= _last_line(node) and (best is None or node.lineno >= best.lineno):
+                best = node
+        return best
+
+    def node_at(self, position: tuple[int, int, int, int]) -> ast.expr | ast.stmt | None:
+        """The expression or simple statement whose (line, end line, column, end column) is `position`, columns in bytes as in `ast`.
+
+        Python's positions of a call in a chain over several lines begin at the attribute, not at the expression: then
+        the smallest expression that ends there and covers the position is meant.
+        """
+        line, end_line, column, end_column = position
+        best: ast.expr | ast.stmt | None = None
+        for node in (*self._simple_statements, *self._expressions):
+            if (node.end_lineno, node.end_col_offset) != (end_line, end_column):
+                continue
+            if (node.lineno, node.col_offset) > (line, column):
+                continue
+            if best is None or (node.lineno, node.col_offset) > (best.lineno, best.col_offset):
+                best = node
+        return best
+
+    def function_at(self, line: int, name: str | None = None) -> Function | None:
+        """The innermost function (called `name`, where given) whose text covers `line`."""
+        best: Function | None = None
+        for node in self._functions:
+            if name is not None and _name_of(node) != name:
+                continue
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            if first <= line <= (node.end_lineno or line) and (best is None or node.lineno >= best.lineno):
+                best = node
+        return best
+
+    def class_at(self, line: int) -> ast.ClassDef | None:
+        """The innermost class whose text covers `line`."""
+        found = [node for node in self._classes if node.lineno <= line <= (node.end_lineno or line)]
+        return max(found, key=lambda node: node.lineno, default=None)
+
+    def class_named(self, qualified_name: str) -> ast.ClassDef | None:
+        """The class with that name, e.g. "Net" of a type whose `__qualname__` is "make.<locals>.Net"."""
+        name = qualified_name.rpartition(".")[2]
+        return next((node for node in self._classes if node.name == name), None)
+
+    def functions_named(self, name: str) -> list[Function]:
+        """Every function and method called `name`."""
+        return [node for node in self._functions if _name_of(node) == name]
+
+    @functools.cached_property
+    def _nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
+    @functools.cached_property
+    def _statements(self) -> list[ast.stmt]:
+        return [node for node in self._nodes if isinstance(node, ast.stmt)]
+
+    @functools.cached_property
+    def _simple_statements(self) -> list[ast.stmt]:
+        return [node for node in self._statements if not isinstance(node, _COMPOUND)]
+
+    @functools.cached_property
+    def _expressions(self) -> list[ast.expr]:
+        return [node for node in self._nodes if isinstance(node, ast.expr)]
+
+    @functools.cached_property
+    def _functions(self) -> list[Function]:
+        return [node for node in self._nodes if isinstance(node, Function)]
+
+    @functools.cached_property
+    def _classes(self) -> list[ast.ClassDef]:
+        return [node for node in self._nodes if isinstance(node, ast.ClassDef)]
+
+
+def read_source(file: str) -> Source:
+    """The source of `file`, from memory where it was read before and has not changed."""
+    lines = linecache.getlines(file)
+    return _parse(file, tuple(lines))
+
+
+@functools.lru_cache(maxsize=64)
+def _parse(file: str, lines: tuple[str, ...]) -> Source:
+    try:
+        return Source(file, lines, ast.parse("".join(lines)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Source(file, lines)
+
+
+def header_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of `statement` itself, without those of the statements inside it."""
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, ast.expr):
+            yield child
+        elif isinstance(child, ast.withitem):
+            yield child.context_expr
+
+
+def _last_line(node: ast.stmt) -> int:
+    """The last line of a simple statement, or of a compound statement's header."""
+    if isinstance(node, _COMPOUND):
+        body = getattr(node, "body", None) or getattr(node, "cases", None)
+        if body:
+            first = body[0]
+            decorators = [decorator.lineno for decorator in getattr(first, "decorator_list", [])]
+            return max(node.lineno, min([getattr(first, "lineno", node.lineno + 1), *decorators]) - 1)
+    return node.end_lineno or node.lineno
+
+
+def _name_of(node: Function) -> str:
+    return "<lambda>" if isinstance(node, ast.Lambda) else node.name

@@ -1,0 +1,203 @@
+"""Small questions about the shape of expressions and statements: which names are bound where, what is merely re-dressed.
+
+Pure syntax: no frame and no value is looked at here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from samedevice.explaining.sources import Function
+
+__all__ = [
+    "Binding",
+    "arguments_of",
+    "bindings_of",
+    "call_name",
+    "is_discarded_move",
+    "keyword",
+    "move_calls",
+    "moved_device",
+    "undressed",
+]
+
+MOVES = ("to", "cuda", "cpu", "xpu", "mps", "type_as")
+_DRESSINGS = frozenset(
+    ("float", "double", "half", "bfloat16", "long", "int", "bool", "short", "byte", "char", "type", "detach", "view")
+    + ("reshape", "unsqueeze", "squeeze", "expand", "expand_as", "transpose", "permute", "t", "contiguous", "flatten")
+    + ("unflatten", "narrow", "select", "chunk", "split", "unbind", "view_as", "requires_grad_", "repeat", "swapaxes")
+    + ("movedim", "clone", "flip", "diagonal", "tril", "triu", "neg", "abs", "item_view", "values", "indices", "tile")
+)
+"""Methods whose result is the tensor in other clothes: its device is the tensor's, and so is whose fault it is."""
+_DRESSING_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real", "imag")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A statement (or comprehension) that gives a name its value."""
+
+    node: ast.AST
+    line: int
+    value: ast.expr | None
+    """The expression bound; of a loop, the iterable."""
+    index: int | None = None
+    """Position within `value` where it is unpacked."""
+    loop: bool = False
+
+
+def undressed(node: ast.expr) -> ast.expr:
+    """`node` without the methods, subscripts and signs that leave the device as it is: `~m[0].float()` gives `m`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _DRESSINGS:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript | ast.Starred | ast.Await) or (
+            isinstance(node, ast.Attribute) and node.attr in _DRESSING_ATTRIBUTES
+        ):
+            node = node.value
+        elif isinstance(node, ast.UnaryOp):
+            node = node.operand
+        else:
+            return node
+
+
+def arguments_of(node: ast.AST) -> list[tuple[str | None, ast.expr]]:
+    """(keyword or None, expression) for what an operation works on: operands, receiver and arguments of a call."""
+    if isinstance(node, ast.BinOp):
+        return [(None, node.left), (None, node.right)]
+    if isinstance(node, ast.Compare):
+        return [(None, node.left), *((None, other) for other in node.comparators)]
+    if isinstance(node, ast.UnaryOp):
+        return [(None, node.operand)]
+    if isinstance(node, ast.Subscript):
+        return [(None, node.value), *((None, part) for part in _parts(node.slice))]
+    if isinstance(node, ast.Call):
+        return _call_arguments(node)
+    if isinstance(node, ast.AugAssign):
+        return [(None, node.target), (None, node.value)]
+    if isinstance(node, ast.Assign):
+        targets = [part for target in node.targets if isinstance(target, ast.Subscript) for part in _write(target)]
+        return [*targets, *_inner(node.value)] if targets else arguments_of(node.value)
+    if isinstance(node, ast.Expr | ast.Return | ast.AnnAssign | ast.Await | ast.Starred):
+        return arguments_of(node.value) if node.value is not None else []
+    if isinstance(node, ast.For):
+        return [(None, node.iter)]
+    return []
+
+
+def call_name(node: ast.expr) -> str:
+    """The last name of what a call calls: `torch.nn.Linear(…)` gives "Linear"; "" for anything else."""
+    if not isinstance(node, ast.Call):
+        return ""
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The value of keyword `name` of `call`."""
+    return next((word.value for word in call.keywords if word.arg == name), None)
+
+
+def move_calls(node: ast.AST) -> Iterator[ast.Call]:
+    """Calls inside `node` that move something: `.to(…)` with something like a device, `.cuda()`, `.cpu()`."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in MOVES:
+            if inner.func.attr == "to" and not _names_device(inner):
+                continue
+            yield inner
+
+
+def moved_device(call: ast.Call) -> ast.expr | None:
+    """The device argument of a move; None for `.cuda()` and `.cpu()` without one."""
+    return call.args[0] if call.args else keyword(call, "device")
+
+
+def is_discarded_move(statement: ast.stmt | None) -> ast.Call | None:
+    """The move whose result nothing keeps, where `statement` is one: a line that is just `mask.to(device)`."""
+    if isinstance(statement, ast.Expr) and statement.value in list(move_calls(statement)):
+        return statement.value if isinstance(statement.value, ast.Call) else None
+    return None
+
+
+def bindings_of(name: str, scope: Function | ast.Module) -> list[Binding]:
+    """Everything in `scope` itself (not in the functions inside it) that gives `name` a value, by line."""
+    found: list[Binding] = []
+    for node in _own_nodes(scope):
+        found.extend(_bindings_in(name, node))
+    return sorted(found, key=lambda binding: binding.line)
+
+
+def _bindings_in(name: str, node: ast.AST) -> Iterator[Binding]:
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _bound(name, target, node.value, node, node.lineno)
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+        yield from _bound(name, node.target, node.value, node, node.lineno)
+    elif isinstance(node, ast.For | ast.AsyncFor):
+        yield from _bound(name, node.target, node.iter, node, node.lineno, loop=True)
+    elif isinstance(node, ast.comprehension):
+        yield from _bound(name, node.target, node.iter, node, node.target.lineno, loop=True)
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield from _bound(name, node.optional_vars, node.context_expr, node, node.context_expr.lineno)
+
+
+def _bound(
+    name: str, target: ast.expr, value: ast.expr, node: ast.AST, line: int, *, loop: bool = False
+) -> Iterator[Binding]:
+    if isinstance(target, ast.Name) and target.id == name:
+        yield Binding(node, line, value, None, loop)
+    elif isinstance(target, ast.Tuple | ast.List):
+        for index, part in enumerate(target.elts):
+            matching = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts) and not loop
+            if matching:
+                yield from _bound(name, part, value.elts[index], node, line)  # type: ignore[attr-defined]
+            elif any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(part)):
+                direct = index if isinstance(part, ast.Name) else None
+                yield Binding(node, line, value, direct, loop)
+
+
+def _own_nodes(scope: Function | ast.Module) -> Iterator[ast.AST]:
+    body = scope.body if isinstance(scope.body, list) else [scope.body]
+    queue: list[ast.AST] = list(body)
+    while queue:
+        node = queue.pop(0)
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            queue.extend(ast.iter_child_nodes(node))
+
+
+def _call_arguments(node: ast.Call) -> list[tuple[str | None, ast.expr]]:
+    found: list[tuple[str | None, ast.expr]] = []
+    if isinstance(node.func, ast.Attribute):
+        found.append((None, node.func.value))
+    elif isinstance(node.func, ast.Call):
+        found.extend(_call_arguments(node.func))
+    for argument in node.args:
+        found.extend((None, part) for part in _parts(argument))
+    for word in node.keywords:
+        found.extend((word.arg, part) for part in _parts(word.value))
+    return found
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Tuple | ast.List):
+        return [part for element in node.elts for part in _parts(element)]
+    return [node.value] if isinstance(node, ast.Starred) else [node]
+
+
+def _write(target: ast.Subscript) -> list[tuple[str | None, ast.expr]]:
+    return [(None, target.value), *((None, part) for part in _parts(target.slice))]
+
+
+def _inner(value: ast.expr) -> list[tuple[str | None, ast.expr]]:
+    return [(None, value)]
+
+
+def _names_device(call: ast.Call) -> bool:
+    """Whether the first argument of `.to` may be a device: `.to(torch.float16)` and `.to(dtype=…)` move nothing."""
+    device = moved_device(call)
+    if device is None:
+        return keyword(call, "dtype") is None and bool(call.args or call.keywords)
+    return not (isinstance(device, ast.Attribute) and isinstance(device.value, ast.Name) and device.value.id == "torch")

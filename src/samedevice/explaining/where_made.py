@@ -1,0 +1,283 @@
+"""Which line made a tensor, or left it behind.
+
+Recorded origins are believed; without them the user's source is searched: the statement that bound the variable, the
+assignment to the attribute in its class, the entry of the container. A move of the tensor whose result nothing keeps
+is what left it behind, wherever it was made.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from samedevice.explaining.flow import Suspect
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor, tensors_of_module
+from samedevice.explaining.routes import Route, Step
+from samedevice.explaining.sources import Source, read_source
+from samedevice.explaining.syntax import call_name, is_discarded_move, move_calls
+from samedevice.faults import Origin
+from samedevice.usercode import is_user_file
+
+__all__ = ["Made", "Origins", "discarded_move", "where_made"]
+
+
+class Origins(Protocol):
+    """What was recorded about tensors while the program ran; `tracing` implements it."""
+
+    def origin_of(self, tensor: Any) -> Origin | None:
+        """Where the tensor's storage was made, moved, loaded, copied or computed; None where that was not seen."""
+
+    def moves_of(self, tensor: Any) -> Sequence[Origin]:
+        """The copies on other devices that were made of it, oldest first."""
+
+    def source_of(self, tensor: Any) -> Any:
+        """The living tensor that it was copied or moved from, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A line of the user's code and what it did to the tensor."""
+
+    file: str
+    line: int
+    function: str = ""
+    event: str = ""
+    """made, moved, loaded, copied or computed; "" where only the source was read."""
+    operation: str = ""
+    recorded: bool = False
+
+    @property
+    def source(self) -> Source:
+        """The file's source."""
+        return read_source(self.file)
+
+    @property
+    def statement(self) -> ast.stmt | None:
+        """The statement on the line."""
+        return self.source.statement_at(self.line)
+
+    @property
+    def text(self) -> str:
+        """The line, stripped."""
+        return self.source.line(self.line)
+
+
+def where_made(suspect: Suspect, origins: Origins | None) -> Made | None:
+    """The line that made or left behind what `suspect` names.
+
+    Args:
+        suspect: where the walk back from the failing line ended.
+        origins: what was recorded while the program ran, if anything.
+
+    Returns:
+        None where neither the record nor the source tells.
+    """
+    recorded = _recorded(suspect, origins)
+    partial = _partly_moved(suspect)
+    if partial is not None and (recorded is None or recorded.event != "moved"):
+        return partial
+    return recorded or in_source(suspect)
+
+
+def in_source(suspect: Suspect) -> Made | None:
+    """The line by reading the source alone."""
+    if suspect.route is not None and suspect.route.steps:
+        for index in range(len(suspect.route.steps) - 1, -1, -1):
+            made = _held_by(suspect.route.steps[index], suspect.frame)
+            if made is not None:
+                return made
+    if suspect.binding is not None:
+        return Made(suspect.frame.file, suspect.binding.line, suspect.frame.function)
+    if suspect.route is not None and suspect.route.scope == "global":
+        return _at_module_level(suspect.route)
+    if isinstance(suspect.node, ast.expr) and suspect.route is None:
+        return Made(suspect.frame.file, suspect.node.lineno, suspect.frame.function)
+    return None
+
+
+def discarded_move(suspect: Suspect, expected: str, origins: Origins | None) -> Made | None:
+    """A move of the very tensor whose result nothing kept, so that the old one went on being used.
+
+    Args:
+        suspect: the tensor.
+        expected: the device where it should have been.
+        origins: what was recorded, if anything.
+
+    Returns:
+        The line of the move; None where there is none.
+    """
+    if is_module(suspect.value):
+        return None
+    for origin in reversed(origins.moves_of(suspect.value) if origins is not None and suspect.value is not None else ()):
+        statement = read_source(origin.file).statement_at(origin.line)
+        if is_discarded_move(statement) is not None or _sets_shadowed_entry(statement, suspect):
+            return Made(origin.file, origin.line, origin.function, "moved", origin.operation, True)
+    return _discarded_in_source(suspect) or _shadowed_in_source(suspect)
+
+
+def _recorded(suspect: Suspect, origins: Origins | None) -> Made | None:
+    tensor = _tensor_of(suspect.value, suspect.device)
+    if origins is None or tensor is None:
+        return None
+    origin = origins.origin_of(tensor)
+    if origin is None or not is_user_file(origin.file):
+        return None
+    return Made(origin.file, origin.line, origin.function, origin.event, origin.operation, True)
+
+
+def _tensor_of(value: Any, device: str) -> Any:
+    if is_tensor(value):
+        return value
+    if not is_module(value):
+        return None
+    tensors = [tensor for _, _, tensor in tensors_of_module(value)]
+    return next((tensor for tensor in tensors if device_of(tensor) == device), next(iter(tensors), None))
+
+
+def _partly_moved(suspect: Suspect) -> Made | None:
+    """The statement that moved what the variable holds, and missed this part of it: it goes not deep enough."""
+    binding = suspect.binding
+    if binding is None or suspect.route is None or not suspect.route.steps or binding.loop:
+        return None
+    if binding.value is None or not any(True for _ in move_calls(binding.value)):
+        return None
+    return Made(suspect.frame.file, binding.line, suspect.frame.function)
+
+
+def _held_by(step: Step, frame: UserFrame) -> Made | None:
+    """The assignment that gave an attribute its value, in the class of its owner; or an entry of a container."""
+    if step.kind == "item":
+        return None
+    for kind in type(step.owner).__mro__:
+        file = _file_of(kind)
+        if file is None:
+            continue
+        source = read_source(file)
+        definition = source.class_named(kind.__qualname__)
+        if definition is None:
+            continue
+        line = _attribute_line(definition, str(step.key))
+        if line is not None:
+            function = source.function_at(line)
+            return Made(file, line, getattr(function, "name", ""))
+    return _assigned_from_outside(step, frame)
+
+
+def _attribute_line(definition: ast.ClassDef, name: str) -> int | None:
+    """Where the class gives `self.name` its value: the last line of `__init__` that does, else the first elsewhere."""
+    lines: list[tuple[int, bool]] = []
+    for method in definition.body:
+        if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(method, ast.Assign | ast.AnnAssign) and _assigns(method, name, class_level=True):
+                lines.append((method.lineno, False))
+            continue
+        first = method.args.args[0].arg if method.args.args else "self"
+        for node in ast.walk(method):
+            if _assigns(node, name, first) or _registers(node, name):
+                lines.append((node.lineno, method.name == "__init__"))  # type: ignore[attr-defined]
+    from_init = [line for line, init in lines if init]
+    others = [line for line, init in lines if not init]
+    # A method that fills in later what `__init__` only declares (`self.mask = None`) is where the tensor comes from.
+    return (from_init or others or [None])[-1] if not others or not from_init else _more_telling(from_init, others, definition)
+
+
+def _more_telling(from_init: list[int], others: list[int], definition: ast.ClassDef) -> int:
+    declared = next(
+        (node for node in ast.walk(definition) if isinstance(node, ast.Assign) and node.lineno == from_init[-1]), None
+    )
+    empty = declared is not None and isinstance(declared.value, ast.Constant)
+    return others[0] if empty else from_init[-1]
+
+
+def _assigns(node: ast.AST, name: str, owner: str = "self", *, class_level: bool = False) -> bool:
+    targets = (
+        node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    )
+    for target in targets:
+        for part in ast.walk(target):
+            if class_level and isinstance(part, ast.Name) and part.id == name:
+                return True
+            if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.value, ast.Name):
+                return part.value.id == owner
+    return False
+
+
+def _registers(node: ast.AST, name: str) -> bool:
+    if not isinstance(node, ast.Call) or call_name(node) not in ("register_buffer", "register_parameter", "add_module"):
+        return False
+    return bool(node.args) and isinstance(node.args[0], ast.Constant) and node.args[0].value == name
+
+
+def _assigned_from_outside(step: Step, frame: UserFrame) -> Made | None:
+    """`net.head = …` somewhere in the file of the failing line."""
+    for node in ast.walk(frame.source.tree):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Attribute) and target.attr == step.key for target in node.targets
+        ):
+            return Made(frame.file, node.lineno, getattr(frame.source.function_at(node.lineno), "name", ""))
+    return None
+
+
+def _at_module_level(route: Route) -> Made | None:
+    file = route.frame.file
+    for node in reversed(read_source(file).tree.body):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(part, ast.Name) and part.id == route.base for t in targets for part in ast.walk(t)):
+                return Made(file, node.lineno, "<module>")
+    return None
+
+
+def _discarded_in_source(suspect: Suspect) -> Made | None:
+    """A line that is only a move of the same expression, in the functions that the tensor came through."""
+    names = {(frame.file, text.replace(" ", "")) for frame, text in suspect.aliases}
+    names.add((suspect.frame.file, suspect.name.replace(" ", "")))
+    frames = [suspect.frame, *(frame for frame, _ in suspect.aliases)]
+    for frame in frames:
+        scope = frame.definition or frame.source.tree
+        for node in ast.walk(scope):
+            call = is_discarded_move(node) if isinstance(node, ast.Expr) else None
+            if call is None or not isinstance(call.func, ast.Attribute):
+                continue
+            moved = frame.source.text_of(call.func.value).replace(" ", "")
+            if (frame.file, moved) in names:
+                return Made(frame.file, node.lineno, frame.function)  # type: ignore[attr-defined]
+    return None
+
+
+def _sets_shadowed_entry(statement: ast.stmt | None, suspect: Suspect) -> bool:
+    """`batch.mask = batch.mask.to(…)` on a mapping sets an attribute beside the entry that goes on being used."""
+    holder = suspect.holder
+    if not isinstance(statement, ast.Assign) or holder is None or holder.kind != "item":
+        return False
+    return type(holder.key) is str and any(
+        isinstance(target, ast.Attribute) and target.attr == holder.key for target in statement.targets
+    )
+
+
+def _shadowed_in_source(suspect: Suspect) -> Made | None:
+    holder = suspect.holder
+    if holder is None or holder.kind != "item" or type(holder.key) is not str:
+        return None
+    owner = suspect.route.steps[-1].owner if suspect.route is not None else None
+    if not is_tensor(instance_dict(owner).get(holder.key)):
+        return None
+    for node in ast.walk(suspect.frame.source.tree):
+        if isinstance(node, ast.stmt) and _sets_shadowed_entry(node, suspect) and any(True for _ in move_calls(node)):
+            return Made(suspect.frame.file, node.lineno, suspect.frame.function)
+    return None
+
+
+def _file_of(kind: type) -> str | None:
+    """The user's file that defines class `kind`, or None."""
+    module = sys.modules.get(kind.__module__)
+    file = instance_dict(module).get("__file__")
+    for function in vars(kind).values():
+        if isinstance(function, types.FunctionType) and is_user_file(function.__code__.co_filename):
+            return function.__code__.co_filename
+    return file if type(file) is str and is_user_file(file) else None

@@ -1,0 +1,110 @@
+"""Where each tensor came from: the user's line that made, moved, loaded, copied or computed it.
+
+The record is kept on the storage's own Python object, so views share it, it dies with the storage, and no tensor is
+kept alive by it (see the note on labels in `simulation.labels`, which does the same; `UntypedStorage` has had a
+`__dict__` since before torch 2.6). Only what happens while a table is recording is known.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import weakref
+from typing import Any, NamedTuple
+
+import torch
+
+from samedevice.faults import Origin
+from samedevice.simulation.labels import device_of, storage_of
+from samedevice.simulation.observers import Event
+from samedevice.usercode import is_user_file
+
+__all__ = ["OriginTable"]
+
+_numbers = itertools.count()
+_COPIES = ("aten::clone", "aten::_to_copy", "aten::deepcopy", "aten::copy")
+_MOST_MOVES = 8
+
+
+class _Record(NamedTuple):
+    file: str
+    line: int
+    function: str
+    event: str
+    device: str
+    operation: str
+    source: Any
+    """A weak reference to the tensor that it was copied or moved from, or None."""
+
+
+class OriginTable:
+    """The origins of all tensors seen while recording. `record` is the observer; the rest answers questions."""
+
+    def __init__(self) -> None:
+        self._attribute = f"_samedevice_origin_{next(_numbers)}"
+        self._moves = self._attribute + "_moves"
+        self._is_user: dict[str, bool] = {}
+
+    def record(self, event: Event) -> None:
+        """Note where the results of `event` came from; results that share an operand's storage are no news."""
+        known = [storage_of(operand) for operand in event.operands]
+        place: tuple[str, int, str] | None = None
+        for result in event.results:
+            storage = storage_of(result)
+            if storage is None or any(storage is other for other in known):
+                continue
+            place = place or self._place()
+            self._note(storage, result, event, place)
+
+    def origin_of(self, tensor: Any) -> Origin | None:
+        """Where the tensor's storage came from; None where that was not seen or lies outside the user's code."""
+        found = self._read(tensor, self._attribute)
+        return _as_origin(found) if found is not None and found.file else None
+
+    def moves_of(self, tensor: Any) -> tuple[Origin, ...]:
+        """The copies of it that were made on other devices, oldest first."""
+        return tuple(_as_origin(record) for record in self._read(tensor, self._moves) or () if record.file)
+
+    def source_of(self, tensor: Any) -> Any:
+        """The living tensor that it was copied or moved from, or None."""
+        found = self._read(tensor, self._attribute)
+        return found.source() if found is not None and found.source is not None else None
+
+    def _note(self, storage: Any, result: torch.Tensor, event: Event, place: tuple[str, int, str]) -> None:
+        kind: str = event.kind
+        if kind == "computed" and event.operation.startswith(_COPIES):
+            kind = "copied"
+        source = event.operands[0] if event.operands and kind in ("moved", "copied") else None
+        reference = weakref.ref(source) if source is not None else None
+        record = _Record(*place, kind, str(device_of(result)), event.operation, reference)
+        setattr(storage, self._attribute, record)
+        if kind == "moved" and source is not None:
+            self._note_move(source, record)
+
+    def _note_move(self, source: torch.Tensor, record: _Record) -> None:
+        storage = storage_of(source)
+        if storage is not None:
+            moves = getattr(storage, self._moves, ())
+            setattr(storage, self._moves, (*moves, record)[-_MOST_MOVES:])
+
+    def _read(self, tensor: Any, attribute: str) -> Any:
+        storage = storage_of(tensor) if isinstance(tensor, torch.Tensor) else None
+        return getattr(storage, attribute, None) if storage is not None else None
+
+    def _place(self) -> tuple[str, int, str]:
+        """The innermost line of the user's code; ("", 0, "") where none is on this thread's stack."""
+        frame = sys._getframe(2)
+        known = self._is_user
+        while frame is not None:
+            file = frame.f_code.co_filename
+            own = known.get(file)
+            if own is None:
+                own = known[file] = is_user_file(file)
+            if own:
+                return file, frame.f_lineno, frame.f_code.co_name
+            frame = frame.f_back  # type: ignore[assignment]
+        return "", 0, ""
+
+
+def _as_origin(record: _Record) -> Origin:
+    return Origin(record.file, record.line, record.function, record.event, record.device, record.operation)
