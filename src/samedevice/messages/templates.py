@@ -110,6 +110,8 @@ _OPERATORS = (
         "report a bug to PyTorch. argument {index}: expected a CUDA device but found {device}",
         places=(("operand", "device"),),
     ),
+    # Source: c10/cuda/impl/CUDAGuardImpl.h.
+    Template("guard-kind", "{backend}GuardImpl initialized with non-{backend} DeviceType: {device}"),
     # Source: torchgen/dest/register_dispatch_key.py, resize_out.
     Template(
         "out-device",
@@ -177,10 +179,10 @@ _OWN_WORDS = (
     ),
     # Source: aten/src/ATen/native/cuda/PointwiseOpsKernel.cu.
     Template(
-        "addcmul-scalar", "CPU Scalar support for self argument is not supported when calling addcmul on CUDA tensors."
+        "addcmul-self", "CPU Scalar support for self argument is not supported when calling addcmul on CUDA tensors."
     ),
     Template(
-        "addcmul-scalar",
+        "addcmul-tensor1",
         "CPU Scalar support for tensor1 argument is not supported when calling addcmul on CUDA "
         "tensors. However, CPU Scalar support for tensor2 is supported, please swap your tensor1 and tensor2 terms.",
     ),
@@ -224,13 +226,13 @@ _OWN_WORDS = (
     ),
     # Source: aten/src/ATen/native/SegmentReduce.cpp.
     Template(
-        "segment-reduce",
-        "Expected data.get_device() == {argument}_value.get_device() to be true, but got false.  "
+        "plain-check",
+        "Expected {check_text} to be true, but got false.  "
         "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
     ),
     # Source: aten/src/ATen/native/LinearAlgebraUtils.h, LinearAlgebra.cpp.
     Template(
-        "linalg-device",
+        "linalg-solve",
         "Expected b and A to be on the same device, but found b on {device} and A on {other_device} instead.",
         places=(("b", "device"), ("A", "other_device")),
     ),
@@ -253,9 +255,11 @@ _OWN_WORDS = (
         places=(("self", "device"), ("window", "window_device")),
     ),
     # Source: aten/src/ATen/native/sparse/cuda, SparseTensorMath.cu.
-    Template("sparse", "{function}: expected '{argument}' to be a {backend} tensor, but got a {other_backend} tensor"),
+    Template(
+        "sparse-dense", "{function}: expected '{argument}' to be a {backend} tensor, but got a {other_backend} tensor"
+    ),
     Template("sparse", "{function}: expected '{argument}' to be {backend}, but got {other_backend}"),
-    Template("sparse", "Values and {argument} need to be on the same device."),
+    Template("sparse-values", "Values and {argument} need to be on the same device."),
     # Source: aten/src/ATen/native/Resize.h, checkSetStorage.
     Template(
         "set-storage",
@@ -264,6 +268,8 @@ _OWN_WORDS = (
         places=(("self", "device"), ("source", "other_device")),
     ),
     # Source: aten/src/ATen/native/cuda/ForeachBinaryOpScalarTensor.cu, ForeachBinaryOpList.cpp.
+    # Source: aten/src/ATen/native/cuda/FusedAdamKernel.cu and siblings.
+    Template("fused-optimizer", "{argument} must be on the same GPU device as the params"),
     Template(
         "foreach-scalar",
         "scalar tensor expected to be on {device} but is on {other_device}",
@@ -278,7 +284,7 @@ _OWN_WORDS = (
 _NN = (
     # Source: aten/src/ATen/native/Convolution.cpp, check_input_same_type_as_parameters.
     Template(
-        "conv-types",
+        "conv-types-mkldnn",
         "Input type ({input_type}) and {argument} type ({parameter_type}) should be the same or input should "
         "be a MKLDNN tensor and {argument} is a dense tensor",
     ),

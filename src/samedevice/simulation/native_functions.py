@@ -37,6 +37,8 @@ class NativeFunction:
     """Decides the order of name and overload in the wrapper's name."""
     iterator: bool
     """Its operands meet in a TensorIterator, which has a device rule of its own."""
+    inherits_iterator: bool
+    """Structured, and an iterator from the start, outputs included; others make results first, then iterate."""
     keys: frozenset[str]
     """Dispatch keys that have a kernel, e.g. {"CPU", "CUDA"}; empty: only made of other operators."""
 
@@ -99,16 +101,17 @@ def _yaml_text() -> str:
 @functools.cache
 def _read(name: str, text: str) -> NativeFunction:
     if not text:
-        return NativeFunction(name, checked=False, structured=False, iterator=False, keys=frozenset())
+        return NativeFunction(name, False, False, False, False, frozenset())
     delegate = _field(text, "structured_delegate")
     # A delegating entry is structured and has the kernels of its out= form, whose own entry names them.
     source = _entries().get(delegate, "") if delegate else text
-    check = _field(text, "device_check")
+    inherits = _field(source, "structured_inherits") == "TensorIteratorBase"
     return NativeFunction(
         name,
-        checked=check != "NoCheck",
+        checked=_field(text, "device_check") != "NoCheck",
         structured=bool(delegate) or _field(text, "structured") == "True",
-        iterator=_field(source, "structured_inherits") == "TensorIteratorBase" or _is_marked_iterator(text),
+        iterator=inherits or _is_marked_iterator(text),
+        inherits_iterator=inherits,
         keys=_dispatch_keys(text) | _dispatch_keys(source),
     )
 

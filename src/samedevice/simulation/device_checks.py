@@ -1,0 +1,131 @@
+"""Would the real device refuse this operator call? Decided from PyTorch's own yaml, in PyTorch's own words.
+
+    device = check(torch.ops.aten.add.Tensor, (x, y), {}, device_of)      # where the result lives, or RuntimeError
+
+Values are on the CPU whatever a tensor's label says; only `device_of` knows the labels. The rules are in
+`operator_rules.py`, those of Python-level functions in `function_checks.py`. This module must not label anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import torch
+
+from samedevice.simulation.calls import DeviceOf, call_of, refusal
+from samedevice.simulation.operator_rules import has_kernel, rule_of
+from samedevice.simulation.own_rules import no_kernel_refusal
+
+__all__ = ["check", "needs_check"]
+
+_CPU = torch.device("cpu")
+_COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
+_Tensor = torch.Tensor
+
+
+def check(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> torch.device | None:
+    """Decide one operator call as the real device would.
+
+    Args:
+        func: The `OpOverload`, as a dispatch mode receives it.
+        args: Its positional arguments; tensors on the CPU.
+        kwargs: Its keyword arguments.
+        device_of: Where a tensor lives on the simulated machine.
+
+    Returns:
+        The device on which the results live. None where no operand has one (factories) or where results follow a
+        rule of their own: views and in-place results stay with their storage, lists (`_foreach_*`) with the element
+        at their position, copies and factories with `device=` there.
+
+    Raises:
+        RuntimeError: or the type that PyTorch raises there: the real device refuses these operands.
+    """
+    device: torch.device | None = None
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, _Tensor):
+            here = device_of(value)
+            if here != device:
+                if device is not None:
+                    return _decide(func, args, kwargs, device_of)
+                device = here
+        elif isinstance(value, list | tuple):
+            for item in value:
+                if isinstance(item, _Tensor):
+                    here = device_of(item)
+                    if here != device:
+                        if device is not None:
+                            return _decide(func, args, kwargs, device_of)
+                        device = here
+    if kwargs and kwargs.get("generator") is not None:
+        _check_generator(func, args, kwargs, device, device_of)
+    if device is not None and device.type != "cpu" and needs_check(func):
+        raise no_kernel_refusal(call_of(func, args, kwargs, device_of), None, _full_name(func))
+    return None if kwargs and kwargs.get("device") is not None else device
+
+
+@cache
+def needs_check(func: Any) -> bool:
+    """Whether an operator is to be asked even where all its operands share a device: no such device runs it.
+
+    Args:
+        func: The `OpOverload`.
+
+    Returns:
+        False for nearly all, which need `check` only where devices differ or a generator is given.
+    """
+    return not has_kernel(func, "CUDA")
+
+
+def _decide(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> torch.device | None:
+    call = call_of(func, args, kwargs, device_of)
+    if needs_check(func):
+        raise no_kernel_refusal(call, None, _full_name(func))
+    tensors = [operand.tensor for operand in call.operands]
+    kind = next(operand.device.type for operand in call.operands if operand.device.type != "cpu")
+    device = rule_of(func, _dispatch_key(kind, tensors))(call)
+    if kwargs.get("generator") is not None:
+        _check_generator(func, args, kwargs, device, device_of)
+    return device
+
+
+def _dispatch_key(kind: str, tensors: list[torch.Tensor]) -> str:
+    """The key whose kernel runs: the most special layout, on the one device that is not the CPU."""
+    layouts = {tensor.layout for tensor in tensors}
+    if layouts & _COMPRESSED:
+        prefix = "SparseCsr"
+    elif torch.sparse_coo in layouts:
+        prefix = "Sparse"
+    elif any(tensor.is_quantized for tensor in tensors):
+        prefix = "Quantized"
+    else:
+        prefix = ""
+    return prefix + kind.upper()
+
+
+def _check_generator(
+    func: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    device: torch.device | None,
+    device_of: DeviceOf,
+) -> None:
+    """A generator is of the kind of device that it draws on. Source: ATen/core/Generator.h, check_generator."""
+    if device is None:
+        wanted = kwargs.get("device")
+        device = _CPU if wanted is None else torch.device(wanted)
+    found = torch.device(kwargs["generator"].device)
+    if found.type != device.type:
+        raise refusal(
+            call_of(func, args, kwargs, device_of),
+            "generator",
+            device=device.type,
+            generator_device=found.type,
+        )
+
+
+def _full_name(func: Any) -> str:
+    schema = func._schema
+    name: str = schema.name
+    return name + (f".{schema.overload_name}" if schema.overload_name else "")

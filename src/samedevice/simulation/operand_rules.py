@@ -1,0 +1,122 @@
+"""The few ways in which PyTorch compares the devices of operands, each for many operators.
+
+A `Rule` looks at one call with operands on several devices: it raises what the real kernel raises, or returns the
+device of the results. Which operator follows which rule is decided in `operator_rules.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import torch
+
+from samedevice.simulation.calls import Call, Operand, first_elsewhere, refusal
+
+__all__ = ["Rule", "any_device", "compared", "iterated", "out_follows_input"]
+
+Rule = Callable[[Call], "torch.device | None"]
+
+
+def compared(method: str) -> Rule:
+    """The check that torchgen writes into the wrappers of kernels: type and index of all devices are equal.
+
+    The first tensor sets the device (`out=` before the positional arguments, in schema order) and the first that
+    differs is blamed. Keyword-only tensors are not looked at; 0-dim and empty ones are no exception.
+    Source: torchgen/dest/register_dispatch_key.py, `gen_device_check`; ATen/core/op_registration/adaption.h.
+    """
+
+    def rule(call: Call) -> torch.device | None:
+        looked_at = [operand for operand in call.operands if operand.compared]
+        if not looked_at:
+            return call.common_device
+        device = looked_at[0].device
+        blamed = first_elsewhere(looked_at, device)
+        if blamed is not None:
+            raise compared_refusal(call, method, blamed, device)
+        return device
+
+    return rule
+
+
+def compared_refusal(call: Call, method: str, blamed: Operand, device: torch.device) -> Exception:
+    """The generated check's error: `blamed` is not on `device`, where the first tensor is."""
+    return refusal(
+        call,
+        "same-device",
+        blamed,
+        argument=blamed.argument,
+        device=blamed.device,
+        other_device=device,
+        method=method,
+    )
+
+
+def iterated(scalars: Collection[str] | None = None, kernel_needs: Collection[str] = ()) -> Rule:
+    """The rule of a TensorIterator: the common device is the first that is not the CPU, outputs before inputs.
+
+    An input may be a 0-dim CPU tensor, once in a call. Outputs may not, and a tensor on another device never may.
+    Source: aten/src/ATen/TensorIterator.cpp, `compute_types`.
+
+    Args:
+        scalars: The arguments that may be a 0-dim CPU tensor; None: all inputs.
+        kernel_needs: Arguments that pass the iterator as a 0-dim CPU tensor, then fail in the kernel, which has no
+            place for them (ATen/native/cuda/Loops.cuh, `gpu_kernel`).
+    """
+
+    def rule(call: Call) -> torch.device | None:
+        device = call.common_device
+        if device is None or device.type == "cpu":
+            return device
+        exempt: list[Operand] = []
+        for operand in call.operands:
+            if operand.is_cpu_scalar and not operand.output and (scalars is None or operand.argument in scalars):
+                if exempt:
+                    raise refusal(call, "cpu-scalars", operand)
+                exempt.append(operand)
+            elif operand.device != device:
+                raise refusal(call, "tensor-iterator", operand, device=device, other_device=operand.device)
+        for operand in exempt:
+            if operand.argument in kernel_needs:
+                raise kernel_operand_refusal(call, operand)
+        return device
+
+    return rule
+
+
+def kernel_operand_refusal(call: Call, operand: Operand) -> Exception:
+    """The assertion of a CUDA kernel that was handed a CPU operand; it counts outputs and inputs."""
+    # A functional call's result is operand 0 of the iterator, without being an argument.
+    index = call.operands.index(operand) + (0 if call.operands[0].output else 1)
+    return refusal(
+        call,
+        "kernel-operand",
+        operand,
+        source_text="/__w/pytorch/pytorch/aten/src/ATen/native/cuda/Loops.cuh",
+        line_count=118,
+        index=index,
+        device=operand.device,
+    )
+
+
+def out_follows_input(call: Call) -> torch.device | None:
+    """Structured operators that make their result on the input's device and then find `out=` elsewhere.
+
+    Source: torchgen's `resize_out` and the device guard of structured CUDA kernels.
+    """
+    inputs = [operand for operand in call.operands if not operand.output]
+    device = inputs[0].device if inputs else call.common_device
+    blamed = first_elsewhere([operand for operand in call.operands if operand.output], device) if device else None
+    if blamed is None or device is None:
+        return device
+    if device.type == "cpu":
+        raise refusal(call, "guard-kind", blamed, backend="CUDA", device=device)
+    raise refusal(call, "out-device", blamed, device=device, other_device=blamed.device)
+
+
+def any_device(argument: str | None = None) -> Rule:
+    """Operands may be anywhere; results live where `argument` does, or follow a rule of their own (None)."""
+
+    def rule(call: Call) -> torch.device | None:
+        return call.device(argument) if argument is not None else None
+
+    return rule

@@ -1,0 +1,313 @@
+"""Which rule an operator follows: PyTorch's own yaml decides, and one table holds the exceptions.
+
+From the yaml come, for every operator: the generated check and its wrapper's name, TensorIterator operators, those
+without a kernel for the device, and those made of others. An exception stands in `_ROWS`, each with its source; a
+row is a property of an operator's code in PyTorch, never of one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import torch
+
+from samedevice.simulation import convolution_rules, own_rules
+from samedevice.simulation.calls import Call
+from samedevice.simulation.native_functions import NativeFunction, native_function
+from samedevice.simulation.operand_rules import Rule, any_device, compared, iterated, out_follows_input
+
+__all__ = ["has_kernel", "method_name", "rule_of"]
+
+# Source: torchgen/model.py, STRUCTURED_DISPATCH_KEYS, 2.6 to 2.14.
+_STRUCTURED_KEYS = frozenset({"CUDA", "XPU", "MPS"})
+
+
+def route(operator: str, **names: str) -> Rule:
+    """The rule of another operator, which this one calls with its own tensors.
+
+    Args:
+        operator: The operator called, e.g. "index_select".
+        names: This operator's argument -> the other's, in the other's order. Arguments not named do not take part.
+    """
+
+    def rule(call: Call) -> torch.device | None:
+        operands = tuple(replace(o, argument=names[name], output=False) for name in names for o in call.of(name))
+        return _known_rule(operator, "CUDA")(Call(call.operator, operands, call.arguments))
+
+    return rule
+
+
+_nothing_compared = any_device()
+_follows_self = any_device("self")
+
+# Note [Rows]
+# An operator stands here by its name with overload, or by its name alone for all overloads.
+# "made of": composite operators that reach a dispatch mode whole (CompositeExplicitAutograd in the yaml), with the
+# operator that checks for them, as the real CUDA build of 2.13 answered.
+_ROWS: Mapping[str, Rule] = {
+    # --- copies between devices are what they are for. Source: native/Copy.cpp.
+    "copy": _follows_self,
+    "copy_": _follows_self,
+    "_foreach_copy": _nothing_compared,
+    "_foreach_copy_": _nothing_compared,
+    "_to_copy": _nothing_compared,
+    "_copy_from": _nothing_compared,
+    "_copy_from_and_resize": _nothing_compared,
+    "slice_scatter": _follows_self,
+    "select_scatter": _follows_self,
+    "diagonal_scatter": _follows_self,
+    "as_strided_scatter": _follows_self,
+    "slice_inverse": any_device("base"),
+    # --- only sizes are looked at. Source: native/TensorShape.cpp, Resize.cpp.
+    "resize_as_": _follows_self,
+    "resize_as_sparse_": _follows_self,
+    "is_same_size": _nothing_compared,
+    "is_set_to": _nothing_compared,
+    "_has_same_storage_numel": _nothing_compared,
+    "_new_zeros_with_same_feature_meta": any_device("other"),
+    "_make_dual": _follows_self,
+    "_make_dual_copy": _follows_self,
+    # --- a 0-dim tensor is read as a number. Source: native/Fill.cpp, RangeFactories.cpp, DistributionTemplates.h.
+    "fill": _follows_self,
+    "fill_": _follows_self,
+    "bernoulli_": _follows_self,
+    "bernoulli.out": _follows_self,
+    "linspace": _nothing_compared,
+    "logspace": _nothing_compared,
+    "randint_like": _follows_self,
+    # --- indexing
+    "index": own_rules.index,
+    "_unsafe_index": own_rules.index,
+    "_unsafe_masked_index": own_rules.index,
+    "index_put": own_rules.index_put,
+    "index_put_": own_rules.index_put,
+    "_index_put_impl_": own_rules.index_put,
+    "_unsafe_index_put": own_rules.index_put,
+    "_unsafe_masked_index_put_accumulate": own_rules.index_put,
+    "index_fill": own_rules.index_fill,
+    "index_fill_": own_rules.index_fill,
+    "masked_fill": own_rules.masked_fill,
+    "masked_fill_": own_rules.masked_fill,
+    "masked_scatter": route("masked_scatter_", self="self", mask="mask", source="source"),
+    "put": route("put_", self="self", index="index", source="source"),
+    "embedding": route("index_select", weight="self", indices="index"),
+    "searchsorted": own_rules.searchsorted,
+    "segment_reduce": own_rules.segment_reduce,
+    "set_": own_rules.set_storage,
+    # --- joining
+    "stack": route("cat", tensors="tensors"),
+    "stack.out": route("cat.out", out="out", tensors="tensors"),
+    "_stack": route("cat", tensors="tensors"),
+    "block_diag": own_rules.block_diag,
+    "_pack_padded_sequence": own_rules.packed_lengths,
+    # --- pointwise, beside the plain rule for TensorIterators
+    "where": own_rules.where,
+    "logical_and": own_rules.logical,
+    "logical_or": own_rules.logical,
+    "logical_xor": own_rules.logical,
+    "addcmul": own_rules.addcmul,
+    "addcmul_": own_rules.addcmul,
+    "addcdiv": iterated(()),
+    "addcdiv_": iterated(()),
+    "lerp": iterated(kernel_needs=("self", "end")),
+    "lerp_": iterated(kernel_needs=("end",)),
+    "smooth_l1_loss": iterated(kernel_needs=("self", "target")),
+    "mse_loss": iterated(()),
+    "soft_margin_loss": iterated(()),
+    "binomial": iterated(()),
+    "ldexp": iterated(()),
+    "ldexp_": iterated(()),
+    "binary_cross_entropy": iterated(("weight",)),
+    "binary_cross_entropy_with_logits": iterated(("weight", "pos_weight")),
+    "clamp.Tensor_out": iterated(()),
+    "complex": route("complex.out", real="real", imag="imag"),
+    "polar": route("polar.out", abs="abs", angle="angle"),
+    "allclose": route("eq.Tensor", self="self", other="other"),
+    "dist": route("sub.Tensor", self="self", other="other"),
+    # --- linear algebra
+    "mv": own_rules.matrix_vector,
+    "cholesky_solve": own_rules.cholesky_solve,
+    # --- torch.nn
+    "convolution": convolution_rules.convolution,
+    "_convolution": convolution_rules.convolution,
+    "native_batch_norm": own_rules.batch_norm,
+    "_native_batch_norm_legit": own_rules.batch_norm,
+    "_native_batch_norm_legit_no_training": own_rules.batch_norm,
+    "_batch_norm_with_update": own_rules.batch_norm,
+    "_batch_norm_no_update": own_rules.batch_norm,
+    "_ctc_loss": own_rules.ctc_loss,
+    "ctc_loss": own_rules.ctc_loss,
+    "_scaled_dot_product_flash_attention_for_cpu": own_rules.attention,
+    # --- optimizers
+    "_fused_adam_.tensor_lr": own_rules.fused_with_tensor_lr,
+    "_fused_adamw_.tensor_lr": own_rules.fused_with_tensor_lr,
+    "_fused_sgd_.tensor_lr": own_rules.fused_with_tensor_lr,
+    "_fused_adagrad_.tensor_lr": own_rules.fused_with_tensor_lr,
+}
+
+# Sparse layouts have kernels of their own. Source: native/sparse/cuda/SparseCUDATensorMath.cu.
+_SPARSE_ROWS: Mapping[str, Rule] = {
+    "add": own_rules.sparse_arithmetic,
+    "add_": own_rules.sparse_arithmetic,
+    "mul": own_rules.sparse_arithmetic,
+    "mul_": own_rules.sparse_arithmetic,
+}
+
+
+def rule_of(func: Any, key: str) -> Rule:
+    """The rule of an `OpOverload` where a kernel of dispatch key `key` runs.
+
+    Args:
+        func: The operator.
+        key: "CUDA", "SparseCUDA", "XPU" …
+
+    Returns:
+        Its rule, cached.
+    """
+    schema = func._schema
+    namespace, _, name = schema.name.partition("::")
+    if namespace != "aten":
+        # Unknown libraries: what FakeTensor assumes of them, one device and 0-dim CPU tensors free.
+        return iterated()
+    return _known_rule(f"{name}.{schema.overload_name}" if schema.overload_name else name, key)
+
+
+@cache
+def _known_rule(name: str, key: str) -> Rule:
+    base = name.partition(".")[0]
+    if key.startswith("Sparse") and base in _SPARSE_ROWS:
+        return _SPARSE_ROWS[base]
+    for known in (name, base):
+        if known in _ROWS:
+            return _with_generated_check(name, key, _ROWS[known])
+    if base.startswith("_foreach_"):
+        return _foreach_rule(name)
+    function = native_function(name)
+    return iterated() if function is None else _yaml_rule(function, key)
+
+
+def _yaml_rule(function: NativeFunction, key: str) -> Rule:
+    if _is_out(function.name) and not function.keys:
+        return _made_up_out_rule(function.name, key)
+    if function.checked and function.has_kernel(_yaml_key(key)):
+        return compared(method_name(function, key))
+    if function.iterator:
+        return _iterator_rule(function)
+    if function.has_kernel(_yaml_key(key)):
+        return _nothing_compared
+    return iterated()
+
+
+def _iterator_rule(function: NativeFunction) -> Rule:
+    if _is_out(function.name) and function.structured and not function.inherits_iterator:
+        return out_follows_input
+    # Operators of two inputs take one of them as a 0-dim CPU tensor, wider ones none (the table has those that do).
+    return iterated() if _input_count(function.name) <= 2 else iterated(())
+
+
+def _with_generated_check(name: str, key: str, rule: Rule) -> Rule:
+    """A row says what happens beyond the wrapper, which comes first where it compares at all."""
+    function = native_function(name)
+    if function is None or not function.checked or not function.has_kernel(_yaml_key(key)):
+        return rule
+    check = compared(method_name(function, key))
+    if rule is own_rules.batch_norm:
+        # The name of the kernel that stands behind the check is the row's business.
+        return rule
+
+    def both(call: Call) -> torch.device | None:
+        check(call)
+        return rule(call)
+
+    return both
+
+
+def _made_up_out_rule(name: str, key: str) -> Rule:
+    """`out=` forms made up by torchgen call the functional form, then copy. Source: torchgen, `autogen`."""
+    base = name.partition(".")[0]
+    rule = _known_rule(base, key)
+
+    def without_out(call: Call) -> torch.device | None:
+        inputs = tuple(operand for operand in call.operands if not operand.output)
+        return rule(Call(call.operator, inputs, call.arguments))
+
+    return without_out
+
+
+def _foreach_rule(name: str) -> Rule:
+    """Lists may hold several devices; the tensors at one position follow the rule of the operator for one tensor.
+
+    Source: native/ForeachUtils.h, can_use_fast_route and the slow path that calls the operator position by position.
+    """
+    base, _, overload = name.removeprefix("_foreach_").partition(".")
+    if overload == "Tensor" and not base.startswith("addc"):
+        return own_rules.foreach_scalar
+    single = _ROWS.get(base, iterated())
+
+    def rule(call: Call) -> torch.device | None:
+        length = max((o.position for o in call.operands if o.position is not None), default=-1) + 1
+        for position in range(length):
+            operands = tuple(o for o in call.operands if o.position == position)
+            single(Call(call.operator, operands, call.arguments))
+        return None
+
+    return rule
+
+
+def method_name(function: NativeFunction, key: str) -> str:
+    """The wrapper's name in messages, e.g. "wrapper_CUDA__index_select".
+
+    Source: torchgen/dest/register_dispatch_key.py: structured wrappers put the overload last, others first.
+    """
+    name, _, overload = function.name.partition(".")
+    if _is_out(function.name):
+        name += "_out"
+    if function.structured and key in _STRUCTURED_KEYS:
+        return f"wrapper_{key}_{name}" + (f"_{overload}" if overload else "")
+    return f"wrapper_{key}_{overload}_{name}"
+
+
+def has_kernel(func: Any, key: str) -> bool:
+    """Whether the operator runs on a device at all: False for those that only the CPU has, e.g. histogram."""
+    schema = func._schema
+    namespace, _, base = schema.name.partition("::")
+    name = f"{base}.{schema.overload_name}" if schema.overload_name else base
+    if namespace != "aten" or name in _ROWS or base in _ROWS:
+        return True
+    function = native_function(name)
+    if function is None or not function.keys or _is_cpu_choice(base):
+        return True
+    composite = any(known.startswith("Composite") for known in function.keys)
+    return composite or any(function.has_kernel(_yaml_key(k)) for k in (key, "CUDA", "SparseCUDA", "SparseCsrCUDA"))
+
+
+def _is_cpu_choice(name: str) -> bool:
+    """Kernels that a composite operator picks because our tensors are on the CPU; a device takes others."""
+    return "mkldnn" in name or name.endswith(("_for_cpu", "_for_cpu_backward")) or "nnpack" in name
+
+
+def _yaml_key(key: str) -> str:
+    """XPU kernels live outside the file, with the same checks: CUDA's entries stand in for them."""
+    return key.replace("XPU", "CUDA")
+
+
+@cache
+def _is_out(name: str) -> bool:
+    schema = _schema(name)
+    return schema is not None and any(argument.is_out for argument in schema.arguments)
+
+
+def _input_count(name: str) -> int:
+    schema = _schema(name)
+    if schema is None:
+        return 2
+    return sum(not a.is_out and "Tensor" in str(a.type) for a in schema.arguments)
+
+
+def _schema(name: str) -> Any:
+    base, _, overload = name.partition(".")
+    packet = getattr(torch.ops.aten, base, None)
+    return getattr(getattr(packet, overload or "default", None), "_schema", None)
