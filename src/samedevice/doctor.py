@@ -1,4 +1,4 @@
-"""What this machine can do: its torch build, drivers and devices, and what a simulation can stand in for.
+"""What this machine can do: its torch build, drivers and devices.
 
 Works without torch, and never fails because a part of what it asks about is broken: what cannot be read is said so.
 It initialises no device beyond asking how many there are.
@@ -38,7 +38,7 @@ def examine() -> tuple[Line, ...]:
     """Look at this machine.
 
     Returns:
-        The facts, from Python down to what can be simulated.
+        The facts, from Python down to the devices.
     """
     lines = [
         Line("samedevice", samedevice.__version__),
@@ -50,8 +50,7 @@ def examine() -> tuple[Line, ...]:
         lines.append(problem)
         lines.append(Line("without torch", "lint, fix of source, explain, inspect and causes work"))
         return tuple(lines)
-    lines += [*_build(torch), *_devices(torch), *_simulation(torch)]
-    return tuple(lines)
+    return (*lines, *_build(torch), *_devices(torch))
 
 
 def _import_torch() -> tuple[Any, Line]:
@@ -137,20 +136,3 @@ def _mps(torch: Any) -> Iterator[Line]:
         yield Line("mps:0", "Apple Metal")
     elif torch.backends.mps.is_built():
         yield Line("mps", "built in, and this macOS or Mac does not offer it", "note")
-
-
-def _simulation(torch: Any) -> Iterator[Line]:
-    """What `--simulate` can stand in for here: tried, not supposed."""
-    from samedevice.simulation.simulate import simulate
-
-    try:
-        with simulate("cuda:2"):
-            device = torch.ones(1).to("cuda:1").device
-    except Exception as error:
-        yield Line("simulation", f"does not work with this torch: {type(error).__name__}: {error}", "wrong")
-        return
-    yield Line("simulation", f"works: a tensor moved to cuda:1 of two simulated devices says it is on {device}")
-    yield Line("simulation", "stands in for cuda, mps and xpu; values are computed on the CPU, timings mean nothing")
-    yield Line(
-        "simulation", "does not cover custom CUDA kernels, Triton, CUDA graphs: these say so when called", "note"
-    )

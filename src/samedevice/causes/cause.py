@@ -16,6 +16,8 @@ class Example:
 
     wrong: str
     right: str
+    devices: int = 1
+    """How many devices a machine needs to run it."""
 
     @property
     def marked_lines(self) -> tuple[int, ...]:

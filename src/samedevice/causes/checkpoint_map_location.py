@@ -1,9 +1,62 @@
 """SD113 checkpoint-map-location."""
 
-from samedevice.causes.cause import Cause
+from samedevice.causes.cause import Cause, Example
 
 CAUSE = Cause(
     code="SD113",
     slug="checkpoint-map-location",
-    summary="A checkpoint puts its tensors back where they were saved, which is not where they are needed here.",
+    summary=("A checkpoint puts its tensors back where they were saved, which is not where they are needed here."),
+    why=(
+        "`torch.save` writes the device of each tensor and `torch.load` restores it there. On a machine "
+        "without that device loading fails; on one with it, tensors land on the accelerator behind one's "
+        "back."
+    ),
+    source="https://docs.pytorch.org/docs/stable/generated/torch.load.html",
+    examples=(
+        Example(
+            wrong="""\
+import io
+
+import torch
+from torch import nn
+
+file = io.BytesIO()
+torch.save(nn.Linear(4, 2).to("cuda").state_dict(), file)
+file.seek(0)
+weights = torch.load(file)  # !
+print(nn.functional.linear(torch.rand(8, 4), weights["weight"]).shape)
+""",
+            right="""\
+import io
+
+import torch
+from torch import nn
+
+file = io.BytesIO()
+torch.save(nn.Linear(4, 2).to("cuda").state_dict(), file)
+file.seek(0)
+weights = torch.load(file, map_location="cpu")
+print(nn.functional.linear(torch.rand(8, 4), weights["weight"]).shape)
+""",
+        ),
+    ),
+    clean=(
+        """\
+import io
+
+import torch
+from torch import nn
+
+file = io.BytesIO()
+torch.save(nn.Linear(4, 2).to("cuda").state_dict(), file)
+file.seek(0)
+model = nn.Linear(4, 2)
+model.load_state_dict(torch.load(file))  # copied into the parameters, wherever those are
+print(model(torch.rand(8, 4)).shape)
+""",
+    ),
+    fix_safety=(
+        'Safe: `map_location="cpu"` always works, and `load_state_dict` copies into whatever device the '
+        "parameters are on."
+    ),
 )

@@ -1,9 +1,39 @@
 """SD112 numpy-on-cuda."""
 
-from samedevice.causes.cause import Cause
+from samedevice.causes.cause import Cause, Example
 
 CAUSE = Cause(
     code="SD112",
     slug="numpy-on-cuda",
     summary="A tensor on the accelerator is handed to NumPy, which reads CPU memory only.",
+    why=(
+        "`.numpy()` shares memory with the tensor, and NumPy cannot read the accelerator's memory. Plotting "
+        "and metric libraries call it on what they are given."
+    ),
+    source="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.numpy.html",
+    examples=(
+        Example(
+            wrong="""\
+import torch
+
+scores = torch.rand(3, device="cuda")
+print(scores.numpy().mean())  # !
+""",
+            right="""\
+import torch
+
+scores = torch.rand(3, device="cuda")
+print(scores.cpu().numpy().mean())
+""",
+        ),
+    ),
+    clean=(
+        """\
+import torch
+
+scores = torch.rand(3, device="cuda", requires_grad=True)
+print(scores.detach().cpu().numpy().mean(), scores.tolist(), scores.sum().item())
+""",
+    ),
+    fix_safety="Safe: the copy waits for the accelerator, as any look at the values does.",
 )

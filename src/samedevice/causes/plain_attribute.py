@@ -1,9 +1,95 @@
 """SD103 plain-attribute."""
 
-from samedevice.causes.cause import Cause
+from samedevice.causes.cause import Cause, Example
 
 CAUSE = Cause(
     code="SD103",
     slug="plain-attribute",
     summary="A tensor kept as a plain attribute of a module is not moved by the module's `.to()`.",
+    why=(
+        "`Module.to()`, `.cuda()` and `.cpu()` move parameters and buffers. A tensor assigned to `self` is "
+        "neither, so it stays where it was made, and it is missing in `state_dict()` too."
+    ),
+    source="https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer",
+    examples=(
+        Example(
+            wrong="""\
+import torch
+from torch import nn
+
+
+class Position(nn.Module):
+    def __init__(self, length, width):
+        super().__init__()
+        self.table = torch.randn(length, width)  # !
+
+    def forward(self, x):
+        return x + self.table[: x.size(1)]
+
+
+model = Position(32, 8).to("cuda")
+print(model(torch.rand(2, 16, 8, device="cuda")).shape)
+""",
+            right="""\
+import torch
+from torch import nn
+
+
+class Position(nn.Module):
+    def __init__(self, length, width):
+        super().__init__()
+        self.register_buffer("table", torch.randn(length, width))
+
+    def forward(self, x):
+        return x + self.table[: x.size(1)]
+
+
+model = Position(32, 8).to("cuda")
+print(model(torch.rand(2, 16, 8, device="cuda")).shape)
+""",
+        ),
+    ),
+    clean=(
+        """\
+import torch
+from torch import nn
+
+
+class Position(nn.Module):
+    def __init__(self, length, width):
+        super().__init__()
+        self.table = torch.randn(length, width)
+
+    def forward(self, x):
+        return x + self.table[: x.size(1)].to(x.device)
+
+
+model = Position(32, 8).to("cuda")
+print(model(torch.rand(2, 16, 8, device="cuda")).shape)
+""",
+        """\
+import torch
+from torch import nn
+
+
+class Scale(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.names = ["a", "b"]
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * self.gain
+
+
+model = Scale(8).to("cuda")
+print(model(torch.rand(2, 8, device="cuda")).shape)
+""",
+    ),
+    fix_safety=(
+        "A buffer is saved in `state_dict()`, so a checkpoint written before lacks its key. "
+        "`persistent=False` keeps old checkpoints loading. A tensor that is to be trained belongs in "
+        "`nn.Parameter` instead."
+    ),
 )
