@@ -1,0 +1,184 @@
+"""Interpreting a file: first as the program that it is, then each function that nothing in it calls on its own."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.linting.devices import attributes, calls, moves
+from samedevice.linting.devices.expressions import EXPRESSIONS
+from samedevice.linting.devices.facts import Fact
+from samedevice.linting.devices.machine import Frame, Machine
+from samedevice.linting.devices.places import Cell, Certainty
+from samedevice.linting.devices.sequences import sequence
+from samedevice.linting.devices.statements import STATEMENTS
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Class,
+    Constant,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Sequence,
+    Symbol,
+    Tensor,
+    Value,
+)
+
+__all__ = ["analyse"]
+
+_TABLE = {**EXPRESSIONS, **STATEMENTS}
+_CALLS_PER_DEFINITION = 40
+
+
+def analyse(tree: ast.Module) -> list[Fact]:
+    """The facts about devices in a parsed file.
+
+    Args:
+        tree: the file.
+
+    Returns:
+        What the rules read, in the order it was seen.
+    """
+    definitions = sum(isinstance(part, ast.FunctionDef | ast.ClassDef) for part in ast.walk(tree))
+    machine = Machine(_TABLE, calls.call, 200 + _CALLS_PER_DEFINITION * definitions)
+    module_names: dict[str, Value] = {"__name__": Constant("__main__")}
+    with machine.inside(Frame((module_names,))):
+        machine.execute(tree.body)
+        machine.standalone = True
+        machine.backward.clear()
+        for function in list(machine.functions):
+            if id(function.node) not in machine.visited:
+                _run_alone(machine, function)
+        stored = _StoredAttributes(tree)
+        for cls in list(machine.classes):
+            _run_class(machine, cls, stored)
+    return machine.facts.settle()
+
+
+class _StoredAttributes:
+    """Which attributes are assigned where, so that what `__init__` leaves is not taken for what they always hold."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.elsewhere: set[str] = set()
+        """Assigned on anything but `self`."""
+        self.by_method: dict[int, set[str]] = {}
+        for part in ast.walk(tree):
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                self.by_method[id(part)] = _stored_on_self(part)
+            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and not _is_self(part.value):
+                self.elsewhere.add(part.attr)
+
+
+def _stored_on_self(method: ast.AST) -> set[str]:
+    return {
+        part.attr
+        for part in ast.walk(method)
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and _is_self(part.value)
+    }
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _run_alone(machine: Machine, function: Function) -> None:
+    """Interpret a function whose arguments are not known."""
+    role = "forward" if _is_forward(function) else "argument"
+    mark = machine.memory.mark()
+    calls.run_function(machine, function, _unknown_arguments(machine, function, role), None)
+    machine.memory.rewind(mark)
+
+
+def _is_forward(function: Function) -> bool:
+    return isinstance(function.receiver, Module) and not isinstance(function.node, ast.Lambda) and function.node.name == "forward"
+
+
+def _unknown_arguments(machine: Machine, function: Function, role: str) -> dict[str, Value]:
+    spec = function.node.args
+    scope: dict[str, Value] = {}
+    parameters = [*spec.posonlyargs, *spec.args]
+    if function.receiver is not None and function.binding != "static" and parameters:
+        scope[parameters.pop(0).arg] = function.receiver
+    for parameter in (*parameters, *spec.kwonlyargs):
+        scope[parameter.arg] = Symbol.named(parameter.arg, role)  # type: ignore[arg-type]
+    if spec.vararg is not None:
+        scope[spec.vararg.arg] = Symbol.named(spec.vararg.arg)
+    if spec.kwarg is not None:
+        scope[spec.kwarg.arg] = Symbol.named(spec.kwarg.arg)
+    return scope
+
+
+def _run_class(machine: Machine, cls: Class, stored: _StoredAttributes) -> None:
+    methods = [value for value in cls.namespace.values() if isinstance(value, Function)]
+    waiting = [method for method in methods if id(method.node) not in machine.visited]
+    if not waiting:
+        return
+    mark = machine.memory.mark()
+    receiver = _symbolic_object(machine, cls, stored)
+    for method in waiting:
+        if id(method.node) not in machine.visited:
+            bound = Function(method.node, method.scopes, _receiver(method, receiver, cls), cls, method.binding)
+            _run_alone(machine, bound)
+    machine.memory.rewind(mark)
+
+
+def _receiver(method: Function, receiver: Value, cls: Class) -> Value | None:
+    if method.binding == "static":
+        return None
+    return cls if method.binding == "class" else receiver
+
+
+def _symbolic_object(machine: Machine, cls: Class, stored: _StoredAttributes) -> Module | Instance:
+    """An object of `cls` after `__init__`; a module has been moved to "wherever it is moved"."""
+    made: Module | Instance
+    if cls.is_module:
+        made = Module(cls.node.name, cls, {}, None, machine.origin(cls.node, "module"), symbolic=True)
+    else:
+        made = Instance(cls, {}, open=True)
+    before = set(machine.visited)
+    found = attributes.find(cls, "__init__")
+    if found is not None and isinstance(found[0], Function):
+        function = Function(found[0].node, found[0].scopes, made, found[1])
+        calls.run_function(machine, function, _unknown_arguments(machine, function, "argument"), None)
+    during = machine.visited - before
+    _forget_unstable(cls, made, stored, during)
+    if isinstance(made, Module):
+        home = Cell(f"the device of {cls.node.name}", Certainty.CERTAIN)
+        if _moves_itself(cls):
+            _forget_plain(made)
+        moves.move_module(machine, made, home, None)
+    return made
+
+
+def _moves_itself(cls: Class) -> bool:
+    """Whether the class says itself what a move does."""
+    return any(attributes.find(cls, name) is not None for name in ("to", "cuda", "_apply"))
+
+
+def _forget_unstable(cls: Class, made: Module | Instance, stored: _StoredAttributes, during: set[int]) -> None:
+    unstable = set(stored.elsewhere)
+    for owner in _lineage(cls):
+        for method in owner.namespace.values():
+            if isinstance(method, Function) and id(method.node) not in during and not _is_init(method):
+                unstable |= stored.by_method.get(id(method.node), set())
+    for name in unstable & made.attributes.keys():
+        value = made.attributes[name]
+        if not isinstance(value, Module) and not (isinstance(value, Tensor) and value.kind != "plain"):
+            made.attributes[name] = Symbol.named(f"self.{name}")
+
+
+def _is_init(method: Function) -> bool:
+    return isinstance(method.node, ast.FunctionDef) and method.node.name == "__init__"
+
+
+def _lineage(cls: Class) -> list[Class]:
+    return [cls, *(ancestor for base in cls.bases if isinstance(base, Class) for ancestor in _lineage(base))]
+
+
+def _forget_plain(made: Module) -> None:
+    for name, value in made.attributes.items():
+        if isinstance(value, Tensor) and value.kind == "plain":
+            made.attributes[name] = UNKNOWN
+        elif isinstance(value, Sequence | Mapping):
+            made.attributes[name] = sequence([]) if value is UNKNOWN else UNKNOWN

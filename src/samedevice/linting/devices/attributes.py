@@ -1,0 +1,249 @@
+"""Reading and writing attributes and items."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from samedevice.linting.devices import moves, operations, truth
+from samedevice.linting.devices.facts import Operand
+from samedevice.linting.devices.lattice import join
+from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.places import CPU, Place, resolve
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Class,
+    Constant,
+    Device,
+    External,
+    Function,
+    Held,
+    Instance,
+    Mapping,
+    Method,
+    Module,
+    Optimizer,
+    Parameters,
+    Sequence,
+    Symbol,
+    Tensor,
+    Value,
+)
+
+__all__ = ["find", "hold", "read", "write", "write_item"]
+
+_SAME_TENSOR = frozenset({"data", "T", "mT", "H", "mH", "real", "imag", "values", "indices", "grad", "logits", "probs"})
+_NOT_TENSOR = frozenset({"shape", "dtype", "ndim", "is_leaf", "requires_grad", "layout", "grad_fn", "itemsize", "nbytes"})
+_PARAMETER = re.compile(r"(weight|bias|in_proj_|running_|weight_|bias_)")
+
+
+def find(cls: Class, name: str) -> tuple[Value, Class] | None:
+    """An attribute of a class and the class that defines it."""
+    if name in cls.namespace:
+        return cls.namespace[name], cls
+    for base in cls.bases:
+        if isinstance(base, Class) and (found := find(base, name)) is not None:
+            return found
+    return None
+
+
+def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
+    """`value.name`."""
+    if isinstance(value, External):
+        return External(f"{value.name}.{name}")
+    if isinstance(value, Tensor):
+        return _of_tensor(value, name)
+    if isinstance(value, Module | Instance):
+        return _of_object(machine, value, name, node)
+    if isinstance(value, Class):
+        found = find(value, name)
+        return _bound(machine, found, value, node) if found else UNKNOWN
+    if isinstance(value, Symbol):
+        return Device(value.cell) if name == "device" else value.part(f".{name}")
+    if isinstance(value, Device):
+        return _of_device(value, name)
+    if isinstance(value, Optimizer) and name == "param_groups":
+        return Sequence(None, Mapping({"params": value.params}))
+    if isinstance(value, Mapping) and name in value.attributes:
+        return value.attributes[name]
+    if isinstance(value, Mapping) and value.cls is not None and (found := find(value.cls, name)):
+        return _bound(machine, found, value, node)
+    return UNKNOWN if value is UNKNOWN else Method(value, name)
+
+
+def _of_tensor(value: Tensor, name: str) -> Value:
+    if name == "device":
+        return Device(moves.place_of(value))
+    if name in ("is_cuda", "is_cpu"):
+        known = truth.on_accelerator(value)
+        return UNKNOWN if known is None else Constant(known is (name == "is_cuda"))
+    if name in _SAME_TENSOR:
+        detached = name in ("data", "grad")
+        return replace(value, place=moves.place_of(value), owner=None, kind="plain", requires_grad=value.requires_grad and not detached)
+    if name == "batch_sizes":
+        return Tensor(CPU, value.origin, False)
+    if name in _NOT_TENSOR:
+        return UNKNOWN
+    return Method(value, name)
+
+
+def _of_device(value: Device, name: str) -> Value:
+    place = resolve(value.place) if value.place is not None else None
+    if isinstance(place, Place) and name == "type":
+        return Constant(place.kind)
+    if isinstance(place, Place) and name == "index" and not isinstance(place.index, str):
+        return Constant(place.index)
+    return UNKNOWN
+
+
+def _of_object(machine: Machine, value: Module | Instance, name: str, node: ast.AST) -> Value:
+    found = value.attributes.get(name)
+    if found is not None:
+        return found
+    if value.cls is not None and (known := find(value.cls, name)) is not None:
+        return _bound(machine, known, value, node)
+    if isinstance(value, Module):
+        return _of_module(machine, value, name, node)
+    if name == "__class__" and value.cls is not None:
+        return value.cls
+    if value.cls is None or value.cls.opaque or value.open:
+        return machine.symbol(f"{id(value)}.{name}")
+    return UNKNOWN
+
+
+def _of_module(machine: Machine, value: Module, name: str, node: ast.AST) -> Value:
+    if value.cls is None and value.place is not None and _PARAMETER.match(name):
+        parameter = Tensor(None, value.origin, False, kind="parameter", held=value.held, owner=value, requires_grad=True)
+        machine.memory.write(value.attributes, name, parameter)
+        return parameter
+    if name == "device" and (value.external or (value.cls is not None and value.cls.opaque)):
+        return Device(moves.module_place(value))
+    if value.symbolic or value.external or (value.cls is not None and value.cls.opaque):
+        # Assigned somewhere that is not seen here.
+        if name in _MODULE_METHODS:
+            return Method(value, name)
+        found = machine.symbol(f"{id(value)}.{name}")
+        return found
+    return Method(value, name)
+
+
+_MODULE_METHODS = frozenset(
+    "to cuda cpu xpu train eval half float double bfloat16 type requires_grad_ zero_grad apply parameters named_parameters "
+    "buffers named_buffers children named_children modules named_modules state_dict load_state_dict register_buffer "
+    "register_parameter register_module add_module register_forward_hook register_forward_pre_hook share_memory compile "
+    "forward __call__ _apply to_empty append extend insert keys values items register_full_backward_hook "
+    "get_parameter get_buffer get_submodule extra_repr".split()
+)
+
+
+def _bound(machine: Machine, found: tuple[Value, Class], receiver: Value, node: ast.AST) -> Value:
+    value, cls = found
+    if not isinstance(value, Function):
+        return value
+    if value.binding == "static":
+        return value
+    if value.binding == "class":
+        owner = receiver if isinstance(receiver, Class) else getattr(receiver, "cls", None) or cls
+        return replace(value, receiver=owner, cls=cls)
+    if isinstance(receiver, Class):
+        return replace(value, cls=cls)
+    bound = replace(value, receiver=receiver, cls=cls)
+    return machine.call(bound, Arguments(), node) if value.binding == "property" else bound
+
+
+def write(machine: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
+    """`value.name = new`."""
+    if isinstance(value, Module | Instance):
+        machine.memory.write(value.attributes, name, _held_by(machine, value, name, new, node))
+    elif isinstance(value, Class):
+        machine.memory.write(value.namespace, name, new)
+    elif isinstance(value, Symbol):
+        machine.memory.write(value.parts, f".{name}", new)
+    elif isinstance(value, Mapping):
+        machine.memory.write(value.attributes, name, new)
+    elif isinstance(value, Tensor):
+        _write_tensor(machine, value, name, new, node)
+
+
+def _write_tensor(machine: Machine, value: Tensor, name: str, new: Value, node: ast.AST) -> None:
+    if name == "data" and isinstance(new, Tensor) and value.owner is None:
+        machine.memory.assign(value, "place", moves.place_of(new))
+    elif name == "requires_grad" and isinstance(new, Constant):
+        machine.memory.assign(value, "requires_grad", bool(new.value))
+    elif name == "grad" and isinstance(new, Tensor):
+        operands = [
+            Operand(value, moves.place_of(value), node, "self"),
+            Operand(new, moves.place_of(new), node, "grad"),
+        ]
+        if operations.may_conflict(operands):
+            machine.report(node, "grad", "gradient", operands)
+
+
+def _held_by(machine: Machine, owner: Module | Instance, name: str, new: Value, node: ast.AST) -> Value:
+    in_module = isinstance(owner, Module)
+    held = Held("attribute", owner.cls.node.name if owner.cls else "", name, node, in_module, machine.frame.name)
+    if isinstance(new, Tensor) and new.kind == "plain":
+        old = owner.attributes.get(name)
+        if in_module and isinstance(old, Tensor) and old.kind == "buffer":
+            return replace(new, kind="buffer", held=held)
+        return replace(new, held=held, place=moves.place_of(new), owner=None)
+    if isinstance(new, Tensor) and new.held is None:
+        machine.memory.assign(new, "held", held)
+    elif isinstance(new, Module) and new.held is None:
+        machine.memory.assign(new, "held", held)
+    elif isinstance(new, Sequence | Mapping):
+        hold(machine, new, replace(held, kind="container"))
+    return new
+
+
+def hold(machine: Machine, container: Sequence | Mapping, held: Held) -> None:
+    """Record what keeps a container, and so each module and parameter in it."""
+    if container.held is None:
+        machine.memory.assign(container, "held", held)
+    inside = container.items or (container.element,) if isinstance(container, Sequence) else (*container.entries.values(), container.element)
+    for part in inside:
+        if isinstance(part, Module) and part.held is None:
+            machine.memory.assign(part, "held", held)
+
+
+def write_item(machine: Machine, target: ast.Subscript, new: Value) -> None:
+    """`target.value[target.slice] = new`."""
+    value = machine.evaluate(target.value)
+    key = machine.evaluate(target.slice)
+    if isinstance(value, Tensor):
+        operations.store(machine, target, value, key, new, target)
+    elif isinstance(value, Mapping):
+        _write_entry(machine, value, key, new, target)
+    elif isinstance(value, Sequence):
+        _write_position(machine, value, key, new)
+    elif isinstance(value, Symbol):
+        part = f"[{key.value!r}]" if isinstance(key, Constant) else f"[{ast.dump(target.slice)[:200]}]"
+        machine.memory.write(value.parts, part, new)
+    elif isinstance(value, Instance | Module) and value.cls is not None and find(value.cls, "__setitem__"):
+        setter = read(machine, value, "__setitem__", target)
+        machine.call(setter, Arguments([key, new], [target.slice, target]), target)
+
+
+def _write_entry(machine: Machine, value: Mapping, key: Value, new: Value, target: ast.Subscript) -> None:
+    if value.held is not None and isinstance(new, Tensor) and new.kind == "plain" and new.held is None:
+        new = replace(new, held=replace(value.held, kind="cache", node=target, function=machine.frame.name))
+    elif value.held is not None and isinstance(new, Module) and new.held is None:
+        machine.memory.assign(new, "held", value.held)
+    if isinstance(key, Constant) and key.value.__hash__ is not None:
+        machine.memory.write(value.entries, key.value, new)
+    elif value.element is UNKNOWN:
+        machine.memory.assign(value, "element", new)
+    else:
+        machine.memory.assign(value, "element", join(value.element, new))
+
+
+def _write_position(machine: Machine, value: Sequence, key: Value, new: Value) -> None:
+    if isinstance(key, Constant) and isinstance(key.value, int) and value.items is not None:
+        if -len(value.items) <= key.value < len(value.items):
+            items = list(value.items)
+            items[key.value] = new
+            machine.memory.assign(value, "items", tuple(items))
+        return
+    machine.memory.assign(value, "items", None)
+    machine.memory.assign(value, "element", join(value.element, new))

@@ -1,0 +1,326 @@
+"""Calls: evaluating arguments, following functions and classes of the file, and handing the rest to the tables."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.linting.devices import (
+    attributes,
+    container_methods,
+    library_functions,
+    module_calls,
+    optimizers,
+    tensor_methods,
+    torch_functions,
+)
+from samedevice.linting.devices.facts import MoveDiscarded
+from samedevice.linting.devices.lattice import join_all
+from samedevice.linting.devices.machine import Arguments, Frame, Machine
+from samedevice.linting.devices.sequences import element_of, sequence
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Class,
+    Constant,
+    Either,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Method,
+    Module,
+    Optimizer,
+    Sequence,
+    Symbol,
+    Tensor,
+    Value,
+)
+
+__all__ = ["call", "evaluate_call", "nested_frame", "run_function"]
+
+
+def evaluate_call(machine: Machine, node: ast.Call) -> Value:
+    """The value of a call expression."""
+    if isinstance(node.func, ast.Name) and node.func.id == "super":
+        return _super(machine)
+    callee = machine.evaluate(node.func)
+    return call(machine, callee, _arguments(machine, node), node)
+
+
+def _arguments(machine: Machine, node: ast.Call) -> Arguments:
+    found = Arguments()
+    for part in node.args:
+        if isinstance(part, ast.Starred):
+            inner = machine.evaluate(part.value)
+            if isinstance(inner, Sequence) and inner.items is not None:
+                found.positional.extend(inner.items)
+                found.nodes.extend([part.value] * len(inner.items))
+            else:
+                found.complete = False
+                found.positional.append(element_of(machine, inner, part))
+                found.nodes.append(part.value)
+            continue
+        found.positional.append(machine.evaluate(part))
+        found.nodes.append(part)
+    for keyword in node.keywords:
+        value = machine.evaluate(keyword.value)
+        if keyword.arg is not None:
+            found.keywords[keyword.arg] = value
+            found.keyword_nodes[keyword.arg] = keyword.value
+        else:
+            _expand_keywords(found, value, keyword.value)
+    return found
+
+
+def _expand_keywords(found: Arguments, value: Value, node: ast.expr) -> None:
+    if not isinstance(value, Mapping):
+        found.complete = False
+        return
+    found.complete = found.complete and value.element is UNKNOWN and bool(value.entries)
+    for name, entry in value.entries.items():
+        if isinstance(name, str):
+            found.keywords[name] = entry
+            found.keyword_nodes[name] = node
+
+
+def call(machine: Machine, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
+    """What calling `callee` with `arguments` gives."""
+    if isinstance(callee, Function):
+        return _call_function(machine, callee, arguments, node)
+    if isinstance(callee, Class):
+        return _construct(machine, callee, arguments, node)
+    if isinstance(callee, Module | Either):
+        return module_calls.call(machine, callee, arguments, node)
+    if isinstance(callee, External):
+        return _call_external(machine, callee.name, arguments, node)
+    if isinstance(callee, Method):
+        return _call_method(machine, callee, arguments, node)
+    if isinstance(callee, Instance) and callee.cls is not None:
+        method = attributes.find(callee.cls, "__call__")
+        if method is not None:
+            return call(machine, attributes.read(machine, callee, "__call__", node), arguments, node)
+    if isinstance(callee, Tensor) and not callee.certain:
+        return module_calls.call_moved(machine, callee, arguments, node)
+    if isinstance(callee, module_calls.Mover):
+        return module_calls.apply_mover(machine, callee, arguments, node)
+    if isinstance(callee, Symbol):
+        return _call_symbol(machine, callee, arguments, node)
+    _note_step(machine, arguments, node)
+    return UNKNOWN
+
+
+def _note_step(machine: Machine, arguments: Arguments, node: ast.AST) -> None:
+    """`scaler.step(optimizer)` and the like step the optimizer."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+        for value in arguments.positional:
+            if isinstance(value, Optimizer):
+                optimizers.step(machine, value, node)
+
+
+def _call_symbol(machine: Machine, callee: Symbol, arguments: Arguments, node: ast.AST) -> Value:
+    """A method of something unknown: only moves mean something."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return UNKNOWN
+    receiver = machine.evaluate(node.func.value)
+    if node.func.attr not in tensor_methods.MEANINGFUL_ON_UNKNOWN:
+        return UNKNOWN
+    if isinstance(receiver, Symbol):
+        tensor = Tensor(receiver.cell, certain=False, leaf=False)
+        return tensor_methods.call(machine, tensor, node.func.attr, arguments, node)
+    return UNKNOWN
+
+
+def _call_method(machine: Machine, method: Method, arguments: Arguments, node: ast.AST) -> Value:
+    receiver = method.receiver
+    if isinstance(receiver, Method) and receiver.name.startswith("super:") and machine.frame.cls is not None:
+        return call_super(machine, receiver.receiver, machine.frame.cls, method.name, arguments, node)
+    if isinstance(receiver, library_functions.Parser):
+        return library_functions.parser_method(machine, receiver, method.name, arguments, node)
+    if isinstance(receiver, Tensor):
+        return tensor_methods.call(machine, receiver, method.name, arguments, node)
+    if isinstance(receiver, Module | Either):
+        return module_calls.call_method(machine, receiver, method.name, arguments, node)
+    return container_methods.call(machine, receiver, method.name, arguments, node)
+
+
+def _call_external(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    if name.startswith("torch."):
+        return torch_functions.call(machine, name, arguments, node)
+    return library_functions.call(machine, name, arguments, node)
+
+
+def _super(machine: Machine) -> Value:
+    """`super()`: the receiver, seen as an instance of its first base class."""
+    frame = machine.frame
+    if frame.cls is None or frame.receiver is None:
+        return UNKNOWN
+    return Method(frame.receiver, f"super:{frame.cls.node.name}")
+
+
+def call_super(machine: Machine, receiver: Value, cls: Class, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    """`super().name(…)`."""
+    for base in cls.bases:
+        found = attributes.find(base, name) if isinstance(base, Class) else None
+        if found is not None and isinstance(found[0], Function):
+            function, owner = found
+            return _call_function(machine, _rebound(function, receiver, owner), arguments, node)
+    if isinstance(receiver, Module):
+        return module_calls.call_method(machine, receiver, name, arguments, node)
+    if isinstance(receiver, Mapping):
+        return container_methods.call(machine, receiver, name, arguments, node)
+    return UNKNOWN
+
+
+def _rebound(function: Value, receiver: Value, owner: Class) -> Function:
+    assert isinstance(function, Function)
+    return Function(function.node, function.scopes, receiver, owner, function.binding, function.followed)
+
+
+def nested_frame(machine: Machine) -> Frame:
+    """A frame with names of its own inside the current one, for a comprehension."""
+    outer = machine.frame
+    frame = Frame(({}, *outer.scopes), outer.name, outer.node, outer.cls, outer.receiver)
+    frame.yields = outer.yields
+    frame.loops = 1
+    return frame
+
+
+def _call_function(machine: Machine, function: Function, arguments: Arguments, node: ast.AST) -> Value:
+    if isinstance(function.receiver, Class) and isinstance(function.node, ast.Lambda):
+        return UNKNOWN
+    if not function.followed or not machine.may_follow(function.node) or not machine.spend(1):
+        return UNKNOWN
+    scope = _bind(machine, function, arguments)
+    return run_function(machine, function, scope, node)
+
+
+def run_function(machine: Machine, function: Function, scope: dict[str, Value], call_node: ast.AST | None) -> Value:
+    """Interpret a function's body with its parameters bound in `scope`."""
+    node = function.node
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    if function.cls is not None:
+        name = f"{function.cls.node.name}.{name}"
+    frame = Frame((scope, *function.scopes), name, node, function.cls, function.receiver, call_node)
+    machine.visited.add(id(node))
+    with machine.inside(frame):
+        if isinstance(node, ast.Lambda):
+            return machine.evaluate(node.body)
+        ended = machine.execute(node.body)
+    if frame.yields:
+        return Sequence(None, join_all(frame.yields), node=call_node)
+    if not frame.returns:
+        return Constant(None)
+    return join_all(frame.returns if ended else [*frame.returns, Constant(None)])
+
+
+def _bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str, Value]:
+    spec = function.node.args
+    names = [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
+    given = list(arguments.positional)
+    if function.receiver is not None and function.binding != "static":
+        given.insert(0, function.receiver)
+    scope: dict[str, Value] = dict(zip(names, given, strict=False))
+    if spec.vararg is not None:
+        rest = given[len(names) :]
+        scope[spec.vararg.arg] = sequence(rest, mutable=False) if arguments.complete else Sequence(None, join_all(rest))
+    extra = {}
+    accepted = {*names, *(parameter.arg for parameter in spec.kwonlyargs)}
+    for name, value in arguments.keywords.items():
+        if name in accepted:
+            scope[name] = value
+        else:
+            extra[name] = value
+    if spec.kwarg is not None:
+        scope[spec.kwarg.arg] = Mapping(dict(extra))
+    _bind_defaults(machine, function, scope, complete=arguments.complete)
+    return scope
+
+
+def _bind_defaults(machine: Machine, function: Function, scope: dict[str, Value], *, complete: bool) -> None:
+    spec = function.node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
+    pairs = zip([*positional, *spec.kwonlyargs], [*defaults, *spec.defaults, *spec.kw_defaults], strict=True)
+    frame = Frame(function.scopes, "", None, function.cls)
+    for parameter, default in pairs:
+        if parameter.arg in scope:
+            continue
+        if default is None or not complete:
+            scope[parameter.arg] = UNKNOWN
+            continue
+        with machine.inside(frame):
+            scope[parameter.arg] = machine.evaluate(default)
+
+
+def _construct(machine: Machine, cls: Class, arguments: Arguments, node: ast.AST) -> Value:
+    if attributes.find(cls, "__new__") or not machine.spend(1):
+        return UNKNOWN
+    made = _blank(machine, cls, arguments, node)
+    init = attributes.find(cls, "__init__")
+    if init is not None and isinstance(init[0], Function):
+        _call_function(machine, _rebound(init[0], made, init[1]), arguments, node)
+    else:
+        _assign_fields(machine, cls, made, arguments)
+    return made
+
+
+def _blank(machine: Machine, cls: Class, arguments: Arguments, node: ast.AST) -> Value:
+    if cls.is_module:
+        module = Module(cls.node.name, cls, {}, None, machine.origin(node, "module"))
+        module.children = _container_children(machine, cls, arguments)
+        return module
+    bases = {base.name for base in _externals(cls)}
+    if bases & _DICTS:
+        return Mapping(dict(arguments.keywords), node=node, cls=cls)
+    return Instance(cls, {}, open=cls.opaque)
+
+
+def _container_children(machine: Machine, cls: Class, arguments: Arguments) -> list[Value]:
+    if any(base.name in ("torch.nn.Sequential", "torch.nn.ModuleList") for base in _externals(cls)) and not attributes.find(
+        cls, "__init__"
+    ):
+        return module_calls.children_from(machine, arguments)
+    return []
+
+
+_DICTS = frozenset({"builtins.dict", "collections.UserDict", "collections.OrderedDict", "collections.defaultdict"})
+
+
+def _externals(cls: Class) -> list[External]:
+    found = [base for base in cls.bases if isinstance(base, External)]
+    for base in cls.bases:
+        if isinstance(base, Class):
+            found.extend(_externals(base))
+    return found
+
+
+def _assign_fields(machine: Machine, cls: Class, made: Value, arguments: Arguments) -> None:
+    """The constructor of a dataclass or NamedTuple: its annotated names, in order."""
+    if not isinstance(made, Instance | Module):
+        return
+    fields = field_names(cls)
+    for name, value in zip(fields, arguments.positional, strict=False):
+        machine.memory.write(made.attributes, name, value)
+    for name, value in arguments.keywords.items():
+        if name in fields:
+            machine.memory.write(made.attributes, name, value)
+
+
+def field_names(cls: Class) -> list[str]:
+    """The annotated names of a class and its bases, bases first."""
+    inherited = [name for base in reversed(cls.bases) if isinstance(base, Class) for name in field_names(base)]
+    own = [
+        part.target.id for part in cls.node.body if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+    ]
+    return [*inherited, *(name for name in own if name not in inherited)]
+
+
+def discarded(machine: Machine, node: ast.Expr) -> None:
+    """Note a move whose result is dropped; `node` is a statement that is just an expression."""
+    inner = node.value
+    if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
+        return
+    if inner.func.attr not in ("to", "cuda", "cpu", "xpu"):
+        return
+    receiver = machine.evaluate(inner.func.value)
+    if isinstance(receiver, Tensor) and receiver.certain and receiver.kind != "parameter":
+        machine.facts.add(MoveDiscarded(node, inner.func.value, machine.where()))

@@ -1,0 +1,185 @@
+"""What the interpreter has seen: the facts that rules read."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from samedevice.linting.devices.places import CPU, Certainty, Location, difference, resolve
+from samedevice.linting.devices.values import Module, Optimizer, Tensor, Value
+
+__all__ = ["Conflict", "Facts", "LostLeaf", "MisplacedReplicas", "MoveDiscarded", "Operand", "StaleParameters", "Where"]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The function that was being interpreted."""
+
+    function: str
+    """Qualified name; empty at module level."""
+    cls: str
+    node: ast.AST | None
+    in_module: bool
+    """A method of an nn.Module."""
+    devices: tuple[tuple[str, Location], ...] = ()
+    """Expressions that name a device there, and which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor, module or generator that took part in an operation, and where it was at that moment."""
+
+    value: Value
+    place: Location | None
+    node: ast.AST
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """An operation whose operands are on different devices."""
+
+    node: ast.AST
+    operation: str
+    role: str
+    """elementwise, inplace, strict, module, hidden, criterion, index, value, generator, numpy, lengths or gradient."""
+    culprit: Operand
+    other: Operand
+    certainty: Certainty
+    where: Where
+    path: tuple[ast.AST, ...] = ()
+    """The calls that led there, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveDiscarded:
+    """`tensor.to(device)` whose result nobody uses."""
+
+    node: ast.Expr
+    target: ast.AST
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class LostLeaf:
+    """A leaf that requires gradients was moved, and the copy is used as if it were the leaf."""
+
+    node: ast.AST
+    use: str
+    """parameter or optimizer."""
+    tensor: Tensor
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class StaleParameters:
+    """An optimizer that steps while the module it was built for has other parameters by now."""
+
+    node: ast.AST
+    optimizer: Optimizer
+    name: str
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class MisplacedReplicas:
+    """DataParallel around a module that is not on its first device."""
+
+    node: ast.AST
+    module: Module
+    place: Location
+    first: Location
+    where: Where
+
+
+Fact = Conflict | MoveDiscarded | LostLeaf | StaleParameters | MisplacedReplicas
+
+
+@dataclass(slots=True)
+class _Pending:
+    node: ast.AST
+    operation: str
+    role: str
+    operands: tuple[Operand, ...]
+    where: Where
+    path: tuple[ast.AST, ...]
+
+
+@dataclass(slots=True)
+class Facts:
+    """Facts in the order seen, each place once. Operations are judged at the end, when all places are linked."""
+
+    current_index: int | None = 0
+    """What "cuda" without an index stands for; None where the program sets it."""
+    _seen: dict[tuple[str, int, str], Fact | _Pending] = field(default_factory=dict)
+
+    def add(self, fact: Fact) -> None:
+        """Keep a fact, unless there is one of that kind for that place."""
+        self._seen.setdefault((type(fact).__name__, id(fact.node), ""), fact)
+
+    def operation(
+        self,
+        node: ast.AST,
+        operation: str,
+        role: str,
+        operands: tuple[Operand, ...],
+        where: Where,
+        path: tuple[ast.AST, ...],
+    ) -> None:
+        """Keep an operation whose operands may turn out to be on different devices."""
+        key = ("operation", id(node), role)
+        known = self._seen.get(key)
+        pending = _Pending(node, operation, role, operands, where, path)
+        if known is None or (isinstance(known, _Pending) and _judge(known, self.current_index) is None):
+            self._seen[key] = pending
+
+    def settle(self) -> list[Fact]:
+        """All facts, operations judged."""
+        facts: list[Fact] = []
+        for kept in self._seen.values():
+            fact = _judge(kept, self.current_index) if isinstance(kept, _Pending) else kept
+            if fact is not None:
+                facts.append(fact)
+        return facts
+
+
+def _judge(pending: _Pending, current_index: int | None) -> Conflict | None:
+    best: tuple[Certainty, Operand, Operand] | None = None
+    operands = pending.operands
+    for position, first in enumerate(operands):
+        for second in operands[position + 1 :]:
+            certainty = difference(first.place, second.place, current_index=current_index)
+            if certainty and (best is None or certainty > best[0]):
+                best = (certainty, first, second)
+    if best is None:
+        return None
+    certainty, first, second = best
+    culprit, other = (first, second) if _to_blame(first, second, operands) else (second, first)
+    return Conflict(
+        pending.node, pending.operation, pending.role, culprit, other, certainty, pending.where, pending.path
+    )
+
+
+def _to_blame(first: Operand, second: Operand, operands: tuple[Operand, ...]) -> bool:
+    """Whether `first` is in the wrong place: it is on the CPU and the other is not, or it is the odd one out."""
+    if (_is_cpu(first.place)) != (_is_cpu(second.place)):
+        return _is_cpu(first.place)
+    with_first = sum(1 for operand in operands if _same(operand.place, first.place))
+    with_second = sum(1 for operand in operands if _same(operand.place, second.place))
+    if with_first != with_second:
+        return with_first < with_second
+    return _is_current(first.place) or not _is_current(second.place)
+
+
+def _is_cpu(place: Location | None) -> bool:
+    return place is not None and resolve(place) == CPU
+
+
+def _same(a: Location | None, b: Location | None) -> bool:
+    return a is not None and b is not None and (resolve(a) is resolve(b) or resolve(a) == resolve(b))
+
+
+def _is_current(place: Location | None) -> bool:
+    """On the default accelerator, where tensors go that nobody placed."""
+    place = resolve(place) if place is not None else None
+    return getattr(place, "index", 1) in (None, 0)

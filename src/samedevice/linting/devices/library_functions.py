@@ -1,0 +1,283 @@
+"""Functions of Python, numpy and other libraries, as far as they carry tensors or modules through."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from samedevice.linting.devices import attributes, moves, operations, truth
+from samedevice.linting.devices.facts import Operand
+from samedevice.linting.devices.lattice import join_all
+from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.places import CPU
+from samedevice.linting.devices.sequences import element_of, item_of, sequence, unpack
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Constant,
+    External,
+    Instance,
+    Mapping,
+    Module,
+    Sequence,
+    Symbol,
+    Tensor,
+    Value,
+)
+
+__all__ = ["call"]
+
+Handler = Callable[[Machine, Arguments, ast.AST], Value]
+
+
+def call(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    """The value of calling an imported or built-in function."""
+    handler = _TABLE.get(name)
+    if handler is not None:
+        return handler(machine, arguments, node)
+    if name.startswith("numpy."):
+        return _numpy(machine, name, arguments, node)
+    if name.startswith("torchvision.models.") or name == "timm.create_model":
+        return _pretrained(machine, name, node)
+    return UNKNOWN
+
+
+def _pretrained(machine: Machine, name: str, node: ast.AST) -> Value:
+    """A model of another library; its parameters are made on the default device."""
+    model = name.rpartition(".")[2]
+    if not model.islower() and model[:1].isupper() and "Weights" in model:
+        return UNKNOWN
+    return Module(model, None, {}, machine.default_place, machine.origin(node, "module"), external=True)
+
+
+def _numpy(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    """Source: Tensor.__array__: a tensor on another device is refused."""
+    for value, part, _ in arguments.all():
+        for tensor, inner, _ in operations.tensors_in(value, part, ""):
+            operands = [Operand(tensor, moves.place_of(tensor), inner), Operand(UNKNOWN, CPU, node)]
+            if tensor.certain and operations.may_conflict(operands) and name != "numpy.prod":
+                machine.report(node, name, "numpy", operands)
+    return UNKNOWN
+
+
+def _list(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    if not arguments.positional:
+        return sequence([], node)
+    value = arguments.positional[0]
+    items = unpack(machine, value, node)
+    if items is not None:
+        return sequence(items, node)
+    if isinstance(value, Mapping):
+        return Sequence(None, node=node)
+    return Sequence(None, element_of(machine, value, node), node=node)
+
+
+def _dict(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    made = Mapping(dict(arguments.keywords), node=node)
+    for value in arguments.positional:
+        if isinstance(value, Mapping):
+            made.entries.update(value.entries)
+            made.element = value.element
+        else:
+            made.element = item_of(machine, element_of(machine, value, node), Constant(1), node)
+    return made
+
+
+def _defaultdict(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    factory = arguments.positional[0] if arguments.positional else UNKNOWN
+    element: Value = UNKNOWN
+    if isinstance(factory, External) and factory.name == "builtins.list":
+        element = sequence([], node)
+    return Mapping({}, element, node=node)
+
+
+def _zip(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    columns = [unpack(machine, value, node) for value in arguments.positional]
+    known = [column for column in columns if column is not None]
+    if known and len(known) == len(columns) and len({len(column) for column in known}) == 1:
+        return sequence([sequence(row, mutable=False) for row in zip(*known, strict=True)])
+    if not arguments.complete:
+        return UNKNOWN
+    return Sequence(None, sequence([element_of(machine, v, node) for v in arguments.positional], mutable=False))
+
+
+def _enumerate(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    value = arguments.positional[0] if arguments.positional else UNKNOWN
+    items = unpack(machine, value, node)
+    if items is not None:
+        return sequence([sequence([UNKNOWN, item], mutable=False) for item in items])
+    return Sequence(None, sequence([UNKNOWN, element_of(machine, value, node)], mutable=False))
+
+
+def _map(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    if len(arguments.positional) != 2:
+        return UNKNOWN
+    function, source = arguments.positional
+    items = unpack(machine, source, node)
+    if items is not None and len(items) <= 8:
+        return sequence([machine.call(function, Arguments([item], [node]), node) for item in items])
+    element = element_of(machine, source, node)
+    return Sequence(None, machine.call(function, Arguments([element], [node]), node))
+
+
+def _same_items(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    value = arguments.positional[0] if arguments.positional else UNKNOWN
+    items = unpack(machine, value, node)
+    return Sequence(items, element_of(machine, value, node))
+
+
+def _reversed(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    value = arguments.positional[0] if arguments.positional else UNKNOWN
+    items = unpack(machine, value, node)
+    return sequence(items[::-1]) if items is not None else Sequence(None, element_of(machine, value, node))
+
+
+def _first_item(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    value = arguments.positional[0] if arguments.positional else UNKNOWN
+    if isinstance(value, Sequence) and value.items:
+        return value.items[0]
+    return element_of(machine, value, node)
+
+
+def _sum(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    value = arguments.positional[0] if arguments.positional else UNKNOWN
+    return element_of(machine, value, node)
+
+
+def _is_instance(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    if len(arguments.positional) != 2:
+        return UNKNOWN
+    known = truth.is_instance(machine, arguments.positional[0], arguments.positional[1])
+    return UNKNOWN if known is None else Constant(known)
+
+
+def _getattr(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    if len(arguments.positional) < 2:
+        return UNKNOWN
+    owner, name = arguments.positional[:2]
+    if isinstance(name, Constant) and isinstance(name.value, str):
+        if len(arguments.positional) == 2:
+            return attributes.read(machine, owner, name.value, node)
+        return UNKNOWN
+    # Which function of torch is not known; if it makes a tensor, it does so on the default device.
+    return External("torch.*") if isinstance(owner, External) and owner.name == "torch" else UNKNOWN
+
+
+def _deepcopy(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    return _copied(arguments.positional[0], {}) if arguments.positional else UNKNOWN
+
+
+def _copied(value: Value, memo: dict[int, Value]) -> Value:
+    if id(value) in memo:
+        return memo[id(value)]
+    if isinstance(value, Tensor):
+        memo[id(value)] = replace(value, place=moves.place_of(value), owner=None)
+    elif isinstance(value, Module):
+        copy = memo[id(value)] = replace(value, attributes={}, children=[])
+        copy.held = None
+        copy.attributes = {name: _copied(part, memo) for name, part in value.attributes.items() if not _own(part, value)}
+        copy.children = [_copied(part, memo) for part in value.children]
+    elif isinstance(value, Instance):
+        instance = memo[id(value)] = replace(value, attributes={})
+        instance.attributes.update({name: _copied(part, memo) for name, part in value.attributes.items()})
+    elif isinstance(value, Sequence):
+        items = tuple(_copied(item, memo) for item in value.items) if value.items is not None else None
+        memo[id(value)] = Sequence(items, _copied(value.element, memo) if items is None else join_all(items), node=value.node)
+    else:
+        memo[id(value)] = value
+    return memo[id(value)]
+
+
+def _own(part: Value, module: Module) -> bool:
+    """A built-in module's parameter, which is read anew from the copy."""
+    return isinstance(part, Tensor) and part.owner is module
+
+
+def _namespace(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    return Instance(None, dict(arguments.keywords), open=True)
+
+
+def _parser(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    return Parser({})
+
+
+class Parser(Value):
+    """An argparse.ArgumentParser: the defaults that tell a device or its index."""
+
+    __slots__ = ("defaults",)
+
+    def __init__(self, defaults: dict[str, Value]) -> None:
+        self.defaults = defaults
+
+
+def parser_method(machine: Machine, parser: Parser, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    """`parser.add_argument` and `parser.parse_args`."""
+    if name == "add_argument":
+        _add_argument(parser, arguments)
+    elif name in ("parse_args", "parse_known_args"):
+        made = Instance(None, dict(parser.defaults), open=True)
+        return made if name == "parse_args" else sequence([made, UNKNOWN], mutable=False)
+    elif name in ("add_argument_group", "add_mutually_exclusive_group"):
+        return parser
+    return UNKNOWN
+
+
+def _add_argument(parser: Parser, arguments: Arguments) -> None:
+    names = [value.value for value in arguments.positional if isinstance(value, Constant) and isinstance(value.value, str)]
+    destination = arguments.keywords.get("dest")
+    if isinstance(destination, Constant) and isinstance(destination.value, str):
+        name = destination.value
+    elif names:
+        name = max(names, key=lambda text: text.startswith("--")).lstrip("-").replace("-", "_")
+    else:
+        return
+    default = arguments.keywords.get("default")
+    if default is not None and "action" not in arguments.keywords:
+        parser.defaults[name] = default
+
+
+def _range(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    values = [value.value for value in arguments.positional if isinstance(value, Constant) and isinstance(value.value, int)]
+    if len(values) == len(arguments.positional) and 0 < len(values) <= 2 and 0 <= len(range(*values)) <= 4:
+        return sequence([Constant(number) for number in range(*values)])
+    return Sequence(None)
+
+
+def _partial(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    return arguments.positional[0] if len(arguments.positional) == 1 and not arguments.keywords else UNKNOWN
+
+
+def _symbol(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    return Symbol.named(ast.unparse(node) if isinstance(node, ast.expr) else "…")
+
+
+_TABLE: dict[str, Handler] = {
+    "builtins.list": _list,
+    "builtins.tuple": _list,
+    "builtins.set": _list,
+    "builtins.dict": _dict,
+    "builtins.zip": _zip,
+    "builtins.enumerate": _enumerate,
+    "builtins.map": _map,
+    "builtins.iter": _same_items,
+    "builtins.sorted": _same_items,
+    "builtins.reversed": _reversed,
+    "builtins.next": _first_item,
+    "builtins.sum": _sum,
+    "builtins.isinstance": _is_instance,
+    "builtins.getattr": _getattr,
+    "builtins.range": _range,
+    "collections.OrderedDict": _dict,
+    "collections.defaultdict": _defaultdict,
+    "collections.deque": _list,
+    "copy.deepcopy": _deepcopy,
+    "copy.copy": _deepcopy,
+    "functools.partial": _partial,
+    "types.SimpleNamespace": _namespace,
+    "argparse.Namespace": _namespace,
+    "argparse.ArgumentParser": _parser,
+    "tqdm.tqdm": _same_items,
+    "tqdm.auto.tqdm": _same_items,
+    "tqdm.notebook.tqdm": _same_items,
+    "os.environ.get": _symbol,
+}

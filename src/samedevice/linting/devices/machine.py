@@ -1,0 +1,223 @@
+"""The interpreter's state: frames, memory, facts and a budget, and the dispatch on kinds of syntax.
+
+What each kind of syntax and each call means stands in the other modules; they get the machine as their first argument.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from samedevice.linting.devices.facts import Facts, Operand, Where
+from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.memory import Memory
+from samedevice.linting.devices.places import CPU, Location
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Class,
+    Function,
+    Instance,
+    Module,
+    Optimizer,
+    Origin,
+    Scope,
+    Symbol,
+    Value,
+)
+
+__all__ = ["Arguments", "Frame", "Machine"]
+
+_DEEPEST_CALL = 14
+_DEEPEST_EXPRESSION = 180
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The evaluated arguments of a call."""
+
+    positional: list[Value] = field(default_factory=list)
+    nodes: list[ast.AST] = field(default_factory=list)
+    keywords: dict[str, Value] = field(default_factory=dict)
+    keyword_nodes: dict[str, ast.AST] = field(default_factory=dict)
+    complete: bool = True
+    """False where *args or **kwargs hold more than is known."""
+
+    def get(self, position: int, keyword: str) -> Value | None:
+        """The argument at `position` or called `keyword`."""
+        if 0 <= position < len(self.positional):
+            return self.positional[position]
+        return self.keywords.get(keyword)
+
+    def node(self, position: int, keyword: str, default: ast.AST) -> ast.AST:
+        """Where that argument is written."""
+        if 0 <= position < len(self.nodes):
+            return self.nodes[position]
+        return self.keyword_nodes.get(keyword, default)
+
+    def all(self) -> Iterator[tuple[Value, ast.AST, str]]:
+        """Each argument, its expression and its keyword."""
+        for value, node in zip(self.positional, self.nodes, strict=True):
+            yield value, node, ""
+        for name, value in self.keywords.items():
+            yield value, self.keyword_nodes[name], name
+
+
+@dataclass(slots=True)
+class Frame:
+    """A function, class body or module that is being interpreted."""
+
+    scopes: tuple[Scope, ...]
+    """Own names first, then those of the functions around it, the module's last."""
+    name: str = ""
+    node: ast.AST | None = None
+    cls: Class | None = None
+    receiver: Value | None = None
+    call: ast.AST | None = None
+    returns: list[Value] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+    global_names: set[str] = field(default_factory=set)
+    loops: int = 0
+    """How many loops of this frame are being run."""
+
+
+class Machine:
+    """Interprets one file."""
+
+    def __init__(
+        self, table: dict[type[ast.AST], Callable[..., Any]], call: Callable[..., Value], budget: int
+    ) -> None:
+        self.table = table
+        self._call = call
+        self.memory = Memory()
+        self.facts = Facts()
+        self.frames: list[Frame] = []
+        self.default_place: Location | None = CPU
+        self.imported: Scope = {}
+        self.visited: set[int] = set()
+        """Functions that were interpreted, by id of their node."""
+        self.standalone = False
+        """Interpreting a function that nothing in the file calls."""
+        self.functions: list[Function] = []
+        self.classes: list[Class] = []
+        self.optimizers: list[Optimizer] = []
+        self.backward: Scope = {}
+        """What the last `backward` went through, under "modules"."""
+        self.saved: list[Location] = []
+        """Where the tensors were that the file saves."""
+        self._budget = budget
+        self._nesting = 0
+        self._symbols: dict[str, Symbol] = {}
+        self.calls: dict[int, int] = {}
+
+    @property
+    def frame(self) -> Frame:
+        """The innermost frame."""
+        return self.frames[-1]
+
+    def evaluate(self, node: ast.AST) -> Value:
+        """What an expression may be."""
+        handler = self.table.get(type(node))
+        if handler is None or self._nesting > _DEEPEST_EXPRESSION:
+            return UNKNOWN
+        self._nesting += 1
+        try:
+            return handler(self, node)
+        finally:
+            self._nesting -= 1
+
+    def execute(self, body: list[ast.stmt]) -> bool:
+        """Run statements; True where control does not come out at their end."""
+        table = self.table
+        for statement in body:
+            handler = table.get(type(statement))
+            if handler is not None and handler(self, statement):
+                return True
+        return False
+
+    def spend(self, amount: int) -> bool:
+        """Take from the budget of this file; False where it is used up, and calls are no longer followed."""
+        self._budget -= amount
+        return self._budget > 0
+
+    def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
+        """What calling `callee` gives."""
+        return self._call(self, callee, arguments, node)
+
+    def lookup(self, name: str) -> Value | None:
+        """The value of a name, innermost scope first."""
+        for scope in self.frames[-1].scopes:
+            value = scope.get(name)
+            if value is not None:
+                return value
+        return None
+
+    def bind(self, name: str, value: Value) -> None:
+        """Set a name in the current scope."""
+        frame = self.frames[-1]
+        self.memory.write(frame.scopes[-1 if name in frame.global_names else 0], name, value)
+
+    def symbol(self, name: str) -> Symbol:
+        """The symbol for an unknown that is the same wherever it is named."""
+        found = self._symbols.get(name)
+        if found is None:
+            found = self._symbols[name] = Symbol.named(name)
+        return found
+
+    @contextmanager
+    def inside(self, frame: Frame) -> Iterator[Frame]:
+        """Interpret within `frame`."""
+        self.frames.append(frame)
+        try:
+            yield frame
+        finally:
+            self.frames.pop()
+
+    @contextmanager
+    def default_device(self, place: Location | None) -> Iterator[None]:
+        """Factories make their tensors at `place`."""
+        before, self.default_place = self.default_place, place
+        try:
+            yield
+        finally:
+            self.default_place = before
+
+    def may_follow(self, node: ast.AST) -> bool:
+        """Whether a call of this function is still worth and within the limits."""
+        depth = len(self.frames)
+        if depth > (5 if self.standalone else _DEEPEST_CALL):
+            return False
+        return sum(1 for frame in self.frames if frame.node is node) < 2
+
+    def origin(self, node: ast.AST, how: str, *, literal: bool = False) -> Origin:
+        """An origin at `node`, in the current function."""
+        frame = self.frames[-1]
+        return Origin(node, how, frame.name, frame.cls.node.name if frame.cls else "", literal)
+
+    def where(self) -> Where:
+        """The current function, and the devices that can be named in it."""
+        frame = self.frames[-1]
+        in_module = isinstance(frame.receiver, Module)
+        return Where(frame.name, frame.cls.node.name if frame.cls else "", frame.node, in_module, self._devices(frame))
+
+    def _devices(self, frame: Frame) -> tuple[tuple[str, Location], ...]:
+        named: dict[str, Location] = {}
+        for scope in frame.scopes:
+            for name, value in scope.items():
+                if "device" in name.lower() and name not in named and (place := as_place(value)) is not None:
+                    named[name] = place
+        receiver = frame.receiver
+        if isinstance(receiver, Instance | Module):
+            for name, value in receiver.attributes.items():
+                if "device" in name.lower() and (place := as_place(value)) is not None:
+                    named.setdefault(f"self.{name}", place)
+        return tuple(named.items())
+
+    def report(self, node: ast.AST, operation: str, role: str, operands: list[Operand]) -> None:
+        """Keep an operation for judgement."""
+        path = tuple(frame.call for frame in self.frames if frame.call is not None)
+        self.facts.operation(node, operation, role, tuple(operands), self.where(), path)
+
+

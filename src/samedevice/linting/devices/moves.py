@@ -1,0 +1,124 @@
+"""Where tensors and modules are, and what moving them does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from samedevice.linting.devices.lattice import same_place
+from samedevice.linting.devices.machine import Machine
+from samedevice.linting.devices.places import Cell, Certainty, Location, resolve
+from samedevice.linting.devices.values import Either, Instance, Mapping, Module, Sequence, Tensor, Value
+
+__all__ = ["module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
+
+
+def place_of(tensor: Tensor) -> Location | None:
+    """Where a tensor is now: a parameter is where its module is."""
+    if tensor.owner is not None:
+        return module_place(tensor.owner)
+    return tensor.place
+
+
+def registered(module: Module) -> Iterator[Tensor | Module]:
+    """What `module.to` moves directly: parameters, buffers and child modules."""
+    for value in module.attributes.values():
+        if isinstance(value, Module) or (isinstance(value, Tensor) and value.kind != "plain" and value.owner is None):
+            yield value
+        elif isinstance(value, Either):
+            yield from value.options
+    for child in module.children:
+        if isinstance(child, Module):
+            yield child
+
+
+def module_place(module: Module, seen: frozenset[int] = frozenset()) -> Location | None:
+    """The one place where all parameters and buffers of a module are, or None."""
+    if id(module) in seen:
+        return None
+    found = module.place
+    for part in registered(module):
+        place = part.place if isinstance(part, Tensor) else module_place(part, seen | {id(module)})
+        if place is None:
+            # A part without parameters says nothing; one on several devices makes the whole unknown.
+            if isinstance(part, Module) and has_parameters(part):
+                return None
+            continue
+        if found is not None and not same_place(found, place):
+            return None
+        found = place
+    return found
+
+
+def has_parameters(module: Module, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a module is known to hold a parameter or buffer."""
+    if module.place is not None:
+        return True
+    if id(module) in seen:
+        return False
+    inner = seen | {id(module)}
+    return any(isinstance(part, Tensor) or has_parameters(part, inner) for part in registered(module))
+
+
+def move_module(
+    machine: Machine, module: Module, place: Location | None, node: ast.AST | None, seen: set[int] | None = None
+) -> None:
+    """`module.to(place)`: everything registered follows, in place; what is not stays behind."""
+    seen = set() if seen is None else seen
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    if module.place is not None:
+        machine.memory.assign(module, "place", place)
+    machine.memory.assign(module, "moved", True)
+    machine.memory.assign(module, "moved_at", node)
+    for part in list(registered(module)):
+        if isinstance(part, Tensor):
+            machine.memory.assign(part, "place", place)
+        else:
+            move_module(machine, part, place, node, seen)
+
+
+def moved_tensor(machine: Machine, tensor: Tensor, place: Location | None, node: ast.AST, *, literal: bool) -> Tensor:
+    """The result of `tensor.to(place)`."""
+    here = place_of(tensor)
+    note_elsewhere(place)
+    if place is not None and same_place(here, place):
+        return tensor
+    return replace(
+        tensor,
+        place=place,
+        origin=machine.origin(node, "moved", literal=literal),
+        held=None,
+        owner=None,
+        kind="plain",
+        leaf=not tensor.requires_grad,
+        part_of=None,
+    )
+
+
+def note_elsewhere(place: Location | None) -> None:
+    """Code that places tensors at a cell expects it to be possibly another device than the CPU."""
+    if place is not None:
+        found = resolve(place)
+        if isinstance(found, Cell):
+            found.evidence = Certainty.CERTAIN
+
+
+def move(machine: Machine, value: Value, place: Location | None, node: ast.AST, *, literal: bool = False) -> Value:
+    """`value.to(place)` for whatever the value is."""
+    if isinstance(value, Tensor):
+        return moved_tensor(machine, value, place, node, literal=literal)
+    if isinstance(value, Module):
+        note_elsewhere(place)
+        move_module(machine, value, place, node)
+        return value
+    if isinstance(value, Either):
+        for option in value.options:
+            move_module(machine, option, place, node)
+        return value
+    if isinstance(value, Sequence | Mapping | Instance):
+        return value
+    note_elsewhere(place)
+    return Tensor(place, machine.origin(node, "moved", literal=literal), certain=False)

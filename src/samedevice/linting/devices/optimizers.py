@@ -1,0 +1,144 @@
+"""Optimizers: which modules' parameters they hold, and whether those are still the modules' own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from samedevice.linting.devices import moves
+from samedevice.linting.devices.facts import LostLeaf, Operand, StaleParameters
+from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.operations import may_conflict
+from samedevice.linting.devices.sequences import parameter_of
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Either,
+    Mapping,
+    Module,
+    Optimizer,
+    Parameters,
+    Sequence,
+    Tensor,
+    Value,
+)
+
+__all__ = ["construct", "step"]
+
+_STATE_AT_BIRTH = frozenset({"Adagrad"})
+"""Allocate their state when they are built, where the parameters are then. Source: torch/optim/adagrad.py."""
+
+
+def construct(machine: Machine, parent: str, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    """A call of a class of torch.optim."""
+    if parent not in ("torch.optim", f"torch.optim.{name.lower()}") or name in ("Optimizer",):
+        return UNKNOWN
+    params = arguments.get(0, "params") or UNKNOWN
+    for tensor, where in _tensors(params, arguments.node(0, "params", node)):
+        if tensor.requires_grad and not tensor.leaf and tensor.kind != "parameter":
+            machine.facts.add(LostLeaf(where, "optimizer", tensor, machine.where()))
+    modules = tuple(_modules(params))
+    snapshots = tuple((module, tuple(_contents(module))) for module in modules)
+    place = moves.module_place(modules[0]) if modules else None
+    made = Optimizer(name, node, snapshots, Sequence(None, _parameter_of(params)), place)
+    machine.optimizers.append(made)
+    return made
+
+
+def _parameter_of(params: Value) -> Value:
+    for module in _modules(params):
+        return parameter_of(module)
+    return params.element if isinstance(params, Sequence) else UNKNOWN
+
+
+def _tensors(params: Value, node: ast.AST, depth: int = 0) -> Iterator[tuple[Tensor, ast.AST]]:
+    if isinstance(params, Tensor):
+        yield params, node
+    elif isinstance(params, Sequence) and depth < 4:
+        for part in params.items or (params.element,):
+            yield from _tensors(part, node, depth + 1)
+    elif isinstance(params, Mapping):
+        yield from _tensors(params.entries.get("params", UNKNOWN), node, depth + 1)
+
+
+def _modules(params: Value, depth: int = 0) -> Iterator[Module]:
+    """The modules whose parameters are among `params`."""
+    if isinstance(params, Parameters):
+        if isinstance(params.module, Module):
+            yield params.module
+        elif isinstance(params.module, Either):
+            yield from params.module.options
+    elif isinstance(params, Tensor) and params.owner is not None:
+        yield params.owner
+    elif isinstance(params, Sequence) and depth < 5:
+        for part in params.items or (params.element,):
+            yield from _modules(part, depth + 1)
+    elif isinstance(params, Mapping) and depth < 5:
+        yield from _modules(params.entries.get("params", UNKNOWN), depth + 1)
+
+
+def _contents(module: Module, seen: set[int] | None = None) -> Iterator[tuple[Module, str, Value]]:
+    """Each module inside, and the attributes under which it holds parameters and children."""
+    seen = set() if seen is None else seen
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    for name, value in module.attributes.items():
+        if isinstance(value, Module) or (isinstance(value, Tensor) and value.kind == "parameter" and value.owner is None):
+            yield module, name, value
+    for part in moves.registered(module):
+        if isinstance(part, Module):
+            yield from _contents(part, seen)
+
+
+def _all_inside(module: Module, seen: set[int] | None = None) -> set[int]:
+    seen = set() if seen is None else seen
+    if id(module) not in seen:
+        seen.add(id(module))
+        for part in moves.registered(module):
+            if isinstance(part, Module):
+                _all_inside(part, seen)
+    return seen
+
+
+def step(machine: Machine, optimizer: Optimizer, node: ast.AST) -> None:
+    """`optimizer.step()`: whether it still steps what is trained, and where its state is."""
+    replaced = _replaced(optimizer)
+    if replaced is None:
+        replaced = _rebuilt(machine, optimizer)
+    if replaced is not None:
+        machine.facts.add(StaleParameters(node, optimizer, replaced, machine.where()))
+    elif optimizer.name in _STATE_AT_BIRTH and optimizer.modules:
+        now = moves.module_place(optimizer.modules[0][0])
+        operands = [
+            Operand(optimizer, optimizer.place, optimizer.node, "state_sums"),
+            Operand(optimizer.modules[0][0], now, node, "params"),
+        ]
+        if may_conflict(operands):
+            machine.report(node, "step", "optimizer", operands)
+
+
+def _replaced(optimizer: Optimizer) -> str | None:
+    """The name of a parameter or child that the module has replaced since the optimizer was built."""
+    for _, contents in optimizer.modules:
+        for owner, name, value in contents:
+            now = owner.attributes.get(name)
+            if now is value or now is None:
+                continue
+            if isinstance(now, Module) and isinstance(value, Module) and moves.has_parameters(now):
+                return name if id(value) not in _all_inside(now) else None
+            if isinstance(now, Tensor) and now.kind == "parameter" and now.owner is None:
+                return name
+    return None
+
+
+def _rebuilt(machine: Machine, optimizer: Optimizer) -> str | None:
+    """The name of the model that is trained now, where the optimizer holds an earlier one made by the same expression."""
+    trained = machine.backward.get("modules")
+    if not isinstance(trained, Sequence) or not trained.items:
+        return None
+    covered = {inner for other in machine.optimizers for module, _ in other.modules for inner in _all_inside(module)}
+    held = {id(module.origin.node) for module, _ in optimizer.modules}
+    for module in trained.items:
+        if isinstance(module, Module) and id(module) not in covered and id(module.origin.node) in held:
+            return module.name
+    return None

@@ -1,0 +1,289 @@
+"""What statements do. A handler returns True where control does not go on to the next statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from samedevice.linting.devices import calls, operations, truth
+from samedevice.linting.devices.classes import define_class, define_function
+from samedevice.linting.devices.expressions import bind_target
+from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.machine import Machine
+from samedevice.linting.devices.memory import materially_changed
+from samedevice.linting.devices.sequences import element_of, unpack
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Constant,
+    Device,
+    External,
+    Instance,
+    Mapping,
+    Module,
+    Optimizer,
+    Sequence,
+    Tensor,
+    Value,
+)
+
+__all__ = ["STATEMENTS"]
+
+_UNROLLED = 6
+
+
+def _assign(machine: Machine, node: ast.Assign) -> bool:
+    value = machine.evaluate(node.value)
+    for target in node.targets:
+        bind_target(machine, target, value)
+    return False
+
+
+def _annotated(machine: Machine, node: ast.AnnAssign) -> bool:
+    if node.value is not None:
+        bind_target(machine, node.target, machine.evaluate(node.value))
+    return False
+
+
+def _augmented(machine: Machine, node: ast.AugAssign) -> bool:
+    left, right = machine.evaluate(node.target), machine.evaluate(node.value)
+    if isinstance(left, Tensor) and left.certain:
+        name = f"{_name_of(node.op)}_"
+        operations.combine(machine, node, name, "inplace", [(left, node.target, "self"), (right, node.value, "other")])
+        return False
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        items = (*left.items, *right.items) if left.items is not None and right.items is not None else None
+        element = right.element if left.items == () else left.element
+        machine.memory.assign(left, "items", None if machine.frame.loops else items)
+        machine.memory.assign(left, "element", element)
+        return False
+    arguments: list[operations.Argument] = [(left, node.target, "self"), (right, node.value, "other")]
+    bind_target(machine, node.target, operations.combine(machine, node, _name_of(node.op), "elementwise", arguments))
+    return False
+
+
+def _name_of(operator: ast.operator) -> str:
+    return {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}.get(type(operator), type(operator).__name__.lower())
+
+
+def _expression(machine: Machine, node: ast.Expr) -> bool:
+    if isinstance(node.value, ast.Constant):
+        return False
+    calls.discarded(machine, node)
+    machine.evaluate(node.value)
+    return False
+
+
+def _return(machine: Machine, node: ast.Return) -> bool:
+    machine.frame.returns.append(machine.evaluate(node.value) if node.value is not None else Constant(None))
+    return True
+
+
+def _ends(machine: Machine, node: ast.stmt) -> bool:
+    return True
+
+
+def _raise(machine: Machine, node: ast.Raise) -> bool:
+    return True
+
+
+def _if(machine: Machine, node: ast.If) -> bool:
+    known = truth.truth(machine, node.test)
+    if known is None and _switches_device(machine, node):
+        known = True
+    if known is not None:
+        return machine.execute(node.body if known else node.orelse)
+    mark = machine.memory.mark()
+    body_ended = machine.execute(node.body)
+    undone = machine.memory.rewind(mark)
+    mark = machine.memory.mark()
+    else_ended = machine.execute(node.orelse)
+    if body_ended:
+        machine.memory.keep(mark)
+        return else_ended
+    if else_ended:
+        machine.memory.rewind(mark)
+        machine.memory.replay(undone)
+        return False
+    machine.memory.join(undone, machine.memory.keep(mark))
+    return False
+
+
+def _switches_device(machine: Machine, node: ast.If) -> bool:
+    """Whether the condition is a setting that says "use CUDA": it is taken to hold, everywhere alike."""
+    if node.orelse or not isinstance(node.test, ast.Name | ast.Attribute | ast.BoolOp):
+        return False
+    return any(
+        isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "cuda"
+        for statement in node.body
+        for part in ast.walk(statement)
+    )
+
+
+def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> bool:
+    source = machine.evaluate(node.iter)
+    items = unpack(machine, source, node.iter)
+    if items is not None and 0 < len(items) <= _UNROLLED and any(_matters(item) for item in items):
+        for item in items:
+            bind_target(machine, node.target, item)
+            if _round(machine, node.body, last=item is items[-1]):
+                break
+    elif items != ():
+        bind_target(machine, node.target, element_of(machine, source, node.iter))
+        _rounds(machine, node.body, lambda: bind_target(machine, node.target, element_of(machine, source, node.iter)))
+    machine.execute(node.orelse)
+    return False
+
+
+def _matters(item: Value) -> bool:
+    """Whether going through items one by one tells more than what they have in common."""
+    if isinstance(item, Sequence):
+        return item.items is not None and any(_matters(part) for part in item.items)
+    return isinstance(item, Tensor | Module | Device | Instance | Mapping | Optimizer | Constant)
+
+
+def _while(machine: Machine, node: ast.While) -> bool:
+    if truth.truth(machine, node.test) is False:
+        return machine.execute(node.orelse)
+    _rounds(machine, node.body, lambda: None)
+    return False
+
+
+def _rounds(machine: Machine, body: list[ast.stmt], again: Callable[[], None]) -> None:
+    """Run a loop's body, and once more where the first round left things in another state than it found them."""
+    mark = machine.memory.mark()
+    ended = _round(machine, body, last=False)
+    changed = materially_changed(machine.memory.keep(mark))
+    if changed and not ended and machine.spend(len(body)):
+        again()
+        _round(machine, body, last=True)
+
+
+def _round(machine: Machine, body: list[ast.stmt], *, last: bool) -> bool:
+    machine.frame.loops += 1
+    try:
+        return machine.execute(body)
+    finally:
+        machine.frame.loops -= 1
+
+
+def _with(machine: Machine, node: ast.With | ast.AsyncWith) -> bool:
+    place = None
+    sets_default = False
+    for item in node.items:
+        value = machine.evaluate(item.context_expr)
+        if isinstance(value, Device) and isinstance(item.context_expr, ast.Call | ast.Name | ast.Attribute):
+            place, sets_default = as_place(value), True
+        elif isinstance(value, External) or (value is UNKNOWN and _makes_elsewhere(item.context_expr)):
+            place, sets_default = None, True
+        if item.optional_vars is not None:
+            bind_target(machine, item.optional_vars, value if not isinstance(value, Device) else UNKNOWN)
+    if not sets_default:
+        return machine.execute(node.body)
+    with machine.default_device(place):
+        return machine.execute(node.body)
+
+
+def _makes_elsewhere(node: ast.expr) -> bool:
+    """Whether an unknown context manager may set the default device, by its name."""
+    name = ast.unparse(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2].lower()
+    return "device" in name or "empty_weights" in name or "init" in name
+
+
+def _try(machine: Machine, node: ast.Try) -> bool:
+    ended = machine.execute(node.body)
+    for handler in node.handlers:
+        mark = machine.memory.mark()
+        if handler.name:
+            machine.bind(handler.name, UNKNOWN)
+        if machine.execute(handler.body):
+            machine.memory.rewind(mark)
+        else:
+            undone = machine.memory.rewind(mark)
+            machine.memory.join(undone, {})
+            ended = False
+    if not ended:
+        ended = machine.execute(node.orelse)
+    return machine.execute(node.finalbody) or ended
+
+
+def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    machine.bind(node.name, define_function(machine, node))
+    return False
+
+
+def _class(machine: Machine, node: ast.ClassDef) -> bool:
+    define_class(machine, node)
+    return False
+
+
+def _import(machine: Machine, node: ast.Import) -> bool:
+    for alias in node.names:
+        name = alias.name if alias.asname else alias.name.partition(".")[0]
+        machine.bind(alias.asname or name, External(name))
+    return False
+
+
+def _import_from(machine: Machine, node: ast.ImportFrom) -> bool:
+    if node.level or node.module is None:
+        for alias in node.names:
+            machine.bind(alias.asname or alias.name, External(f".{node.module or ''}.{alias.name}"))
+        return False
+    for alias in node.names:
+        machine.bind(alias.asname or alias.name, External(f"{node.module}.{alias.name}"))
+    return False
+
+
+def _global(machine: Machine, node: ast.Global | ast.Nonlocal) -> bool:
+    if isinstance(node, ast.Global):
+        machine.frame.global_names.update(node.names)
+    return False
+
+
+def _assert(machine: Machine, node: ast.Assert) -> bool:
+    machine.evaluate(node.test)
+    return False
+
+
+def _delete(machine: Machine, node: ast.Delete) -> bool:
+    return False
+
+
+def _match(machine: Machine, node: ast.Match) -> bool:
+    machine.evaluate(node.subject)
+    for case in node.cases:
+        mark = machine.memory.mark()
+        ended = machine.execute(case.body)
+        undone = machine.memory.rewind(mark)
+        if not ended:
+            machine.memory.join(undone, {})
+    return False
+
+
+STATEMENTS: dict[type[ast.AST], Callable[[Machine, Any], bool]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Continue: _ends,
+    ast.Break: _ends,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.Global: _global,
+    ast.Nonlocal: _global,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Match: _match,
+}

@@ -1,0 +1,224 @@
+"""Methods of tensors."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from samedevice.linting.devices import moves, operations
+from samedevice.linting.devices.facts import Operand
+from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.operation_tables import ELEMENTWISE, STRICT
+from samedevice.linting.devices.places import CPU, Location, Place
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Constant,
+    Device,
+    External,
+    Function,
+    Sequence,
+    Symbol,
+    Tensor,
+    Value,
+)
+
+__all__ = ["MEANINGFUL_ON_UNKNOWN", "call", "target_of"]
+
+MEANINGFUL_ON_UNKNOWN = frozenset(
+    "to cuda cpu xpu new_zeros new_ones new_empty new_full new_tensor type_as clone detach contiguous view reshape unsqueeze "
+    "squeeze flatten transpose permute expand repeat float long int bool half double expand_as view_as index_select gather "
+    "masked_fill masked_select matmul mm bmm add sub mul div scatter scatter_add index_add masked_fill_ scatter_ "
+    "copy_ add_ sub_ mul_ div_ index_copy_ index_fill_".split()
+)
+
+_PLACES = {"cuda": "cuda", "xpu": "xpu", "hpu": "hpu", "npu": "npu", "mtia": "mtia"}
+
+_NO_TENSOR = frozenset(
+    "item tolist size dim numel nelement ndimension stride storage_offset data_ptr element_size get_device is_contiguous "
+    "is_floating_point is_complex is_signed is_shared is_pinned storage untyped_storage backward register_hook "
+    "retain_grad has_names __len__ is_set_to is_inference __array__".split()
+)
+
+_FIRST_DIMENSION = frozenset({"flatten", "nonzero", "view", "reshape", "unsqueeze", "expand", "repeat", "topk", "argsort", "sort", "view_as", "repeat_interleave", "unfold", "diagonal", "diag", "triu", "tril", "t", "transpose", "permute", "chunk", "split", "cumsum"})
+_REDUCTIONS = frozenset(
+    "sum mean max min argmax argmin any all prod norm std var median mode amax amin logsumexp nansum nanmean quantile "
+    "count_nonzero".split()
+)
+_NEW = frozenset({"new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"})
+
+
+def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    """`tensor.name(…)`."""
+    if name == "to":
+        return _to(machine, tensor, arguments, node)
+    if name in _PLACES:
+        return _cuda(machine, tensor, Place(_PLACES[name]), arguments, node)
+    if name == "cpu":
+        return moves.moved_tensor(machine, tensor, CPU, node, literal=True)
+    if name == "numpy":
+        return _numpy(machine, tensor, node)
+    if name in _NEW:
+        return _new(machine, tensor, name, arguments, node)
+    if name == "requires_grad_":
+        flag = arguments.get(0, "requires_grad")
+        machine.memory.assign(tensor, "requires_grad", not (isinstance(flag, Constant) and flag.value is False))
+        return tensor
+    if name == "register_hook":
+        return _hook(machine, tensor, arguments, node)
+    if name == "backward":
+        machine.memory.write(machine.backward, "modules", _sources(tensor))
+        return Constant(None)
+    if name in ("is_cuda",) or name in _NO_TENSOR:
+        return UNKNOWN
+    if name in ("type_as", "to_dense") and arguments.positional:
+        other = operations.as_tensor(arguments.positional[0])
+        return replace(tensor, place=moves.place_of(other) if other else None, held=None, owner=None, kind="plain")
+    if not tensor.certain and name not in MEANINGFUL_ON_UNKNOWN and name not in _KEPT_BY_BATCH:
+        return _of_unknown(machine, tensor, name, arguments, node)
+    return _operation(machine, tensor, name, arguments, node)
+
+
+_KEPT_BY_BATCH = frozenset(
+    "sum mean max min argmax topk softmax log_softmax sigmoid tanh relu exp log sqrt pow abs clamp eq ne lt le gt ge t chunk "
+    "split unbind norm sample rsample log_prob entropy get values items triu tril nonzero any all sort argsort cumsum "
+    "expand_as bool byte type roll flip square neg eval train requires_grad_ half".split()
+)
+
+
+def _of_unknown(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    """A method of a moved object of unknown kind: a model's own method, a batch's field."""
+    return UNKNOWN
+
+
+def target_of(arguments: Arguments) -> tuple[Location | None, bool, bool]:
+    """The device that `.to(…)` is given: where it is, whether one is given, whether it is written as a constant."""
+    for value, node, name in arguments.all():
+        if name in ("", "device"):
+            place = as_place(value)
+            if place is not None or isinstance(value, Device):
+                return place, True, isinstance(node, ast.Constant)
+            if isinstance(value, Constant) and isinstance(value.value, int) and not isinstance(value.value, bool):
+                return Place("cuda", value.value), True, True
+        elif name == "other":
+            break
+    for value, _, name in arguments.all():
+        tensor = value if isinstance(value, Tensor) else None
+        if tensor is not None and name in ("", "other"):
+            return moves.place_of(tensor), True, False
+        if name == "" and value is UNKNOWN:
+            # A dtype or a device: either may be.
+            return None, True, False
+        if name == "device":
+            return None, True, False
+    return None, False, False
+
+
+def _to(machine: Machine, tensor: Tensor, arguments: Arguments, node: ast.AST) -> Value:
+    if _only_dtype(arguments):
+        return replace(tensor, place=moves.place_of(tensor), owner=None, kind="plain", leaf=tensor.leaf and not tensor.requires_grad)
+    place, given, literal = target_of(arguments)
+    if not given:
+        return tensor
+    return moves.moved_tensor(machine, tensor, place, node, literal=literal)
+
+
+def _only_dtype(arguments: Arguments) -> bool:
+    values = [(value, name) for value, _, name in arguments.all() if name not in ("non_blocking", "copy", "memory_format")]
+    return bool(values) and all(
+        name == "dtype" or (isinstance(value, External) and value.name.startswith("torch.")) for value, name in values
+    )
+
+
+def cuda_index(arguments: Arguments, kind: Place) -> Location | None:
+    """The place that `.cuda(…)` moves to."""
+    value = arguments.get(0, "device")
+    if value is None or (isinstance(value, Constant) and value.value is None):
+        return kind
+    if isinstance(value, Constant) and isinstance(value.value, int):
+        return Place(kind.kind, value.value)
+    if isinstance(value, Symbol):
+        return Place(kind.kind, value.name)
+    return as_place(value)
+
+
+def _cuda(machine: Machine, tensor: Tensor, kind: Place, arguments: Arguments, node: ast.AST) -> Value:
+    given = arguments.get(0, "device")
+    literal = given is None or isinstance(given, Constant)
+    return moves.moved_tensor(machine, tensor, cuda_index(arguments, kind), node, literal=literal)
+
+
+def _numpy(machine: Machine, tensor: Tensor, node: ast.AST) -> Value:
+    place = moves.place_of(tensor)
+    operands = [Operand(tensor, place, getattr(getattr(node, "func", node), "value", node)), Operand(UNKNOWN, CPU, node)]
+    if tensor.certain and operations.may_conflict(operands):
+        machine.report(node, "numpy", "numpy", operands)
+    return UNKNOWN
+
+
+def _new(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    given = arguments.keywords.get("device")
+    place = as_place(given) if given is not None else moves.place_of(tensor)
+    moves.note_elsewhere(place)
+    return Tensor(place, machine.origin(node, "made on"), None if name == "new_tensor" else False)
+
+
+def _hook(machine: Machine, tensor: Tensor, arguments: Arguments, node: ast.AST) -> Value:
+    """A gradient hook is called with the gradient, which is where the tensor is."""
+    hook = arguments.get(0, "hook")
+    if isinstance(hook, Function):
+        gradient = Tensor(None, tensor.origin, False, owner=tensor.owner, leaf=False)
+        if tensor.owner is None:
+            gradient.place = tensor.place
+        machine.call(hook, Arguments([gradient], [node]), node)
+    return UNKNOWN
+
+
+def _sources(tensor: Tensor) -> Value:
+    return Sequence(tuple(operations.sources_of(tensor)))
+
+
+def _operation(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
+    receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+    operands: list[operations.Argument] = [(tensor, receiver, "self")]
+    base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+    role = "strict" if base in STRICT else "elementwise" if base in ELEMENTWISE else "none"
+    if base == "masked_fill":
+        operands.extend(list(arguments.all())[:1])
+    elif base in ("copy", "type", "expand_as", "view_as", "reshape_as", "resize_as", "fill"):
+        role = "none"
+    elif role != "none":
+        operands.extend(arguments.all())
+    if role == "elementwise" and base != name:
+        role = "inplace"
+    result = operations.combine(machine, node, name, role, operands)
+    if not isinstance(result, Tensor):
+        return result
+    if base != name:
+        return tensor
+    if role == "none":
+        result = replace(result, place=moves.place_of(tensor), kind=tensor.kind if name in _SAME else "plain")
+    return replace(result, scalar=scalar_after(name, tensor, result, arguments))
+
+
+_SAME = frozenset({"contiguous"})
+
+
+def scalar_after(name: str, tensor: Tensor, result: Tensor, arguments: Arguments) -> bool | None:
+    """Whether the result of an operation has no dimensions."""
+    if name in _REDUCTIONS:
+        keep = arguments.keywords.get("keepdim")
+        if isinstance(keep, Constant) and keep.value is True:
+            return False
+        given = arguments.get(0, "dim") or arguments.keywords.get("axis")
+        if given is None:
+            return True
+        if isinstance(given, Tensor):
+            return result.scalar
+        deep = isinstance(given, Constant) and isinstance(given.value, int) and (given.value >= 1 or given.value <= -2)
+        return False if deep else None
+    if name in _FIRST_DIMENSION:
+        return False
+    if name in ("squeeze", "select", "unbind", "__getitem__"):
+        return None
+    return result.scalar

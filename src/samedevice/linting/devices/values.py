@@ -1,0 +1,268 @@
+"""What an expression may evaluate to, as far as devices are concerned.
+
+Values hold no behaviour: `attributes.py`, `calls.py` and the tables give them meaning. Whatever can change while the
+program runs is changed through `Memory`, so that a branch can be undone.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from samedevice.linting.devices.places import Cell, Certainty, Location
+
+__all__ = [
+    "UNKNOWN",
+    "Class",
+    "Constant",
+    "Device",
+    "Either",
+    "External",
+    "Function",
+    "Generator",
+    "Held",
+    "Instance",
+    "Mapping",
+    "Method",
+    "Module",
+    "Optimizer",
+    "Origin",
+    "Parameters",
+    "Scope",
+    "Sequence",
+    "Symbol",
+    "Tensor",
+    "Value",
+]
+
+
+class Value:
+    """Anything. The bare class stands for "not known"."""
+
+    __slots__ = ()
+
+
+UNKNOWN = Value()
+
+Scope = dict[str, Value]
+
+
+@dataclass(slots=True, eq=False)
+class Constant(Value):
+    """A Python constant: text, number, bool, None."""
+
+    value: Any
+
+
+@dataclass(slots=True, eq=False)
+class Symbol(Value):
+    """Something unknown that keeps its identity: a parameter of the function, an imported setting, a part of those."""
+
+    name: str
+    cell: Cell
+    """Where it lives, should it be a tensor."""
+    target: Cell
+    """The device that it names, should it be one."""
+    parts: Scope = field(default_factory=dict)
+    role: Literal["", "argument", "forward"] = ""
+
+    @classmethod
+    def named(cls, name: str, role: Literal["", "argument", "forward"] = "") -> Symbol:
+        """A symbol with fresh cells."""
+        evidence = Certainty.CONVENTION if role == "forward" else Certainty.UNKNOWN
+        return cls(name, Cell(f"the device of {name}", evidence), Cell(name, Certainty.CERTAIN), {}, role)
+
+    def part(self, key: str) -> Value:
+        """The value of an attribute or item of this one, always the same one for the same key."""
+        found = self.parts.get(key)
+        if found is None:
+            found = self.parts[key] = Symbol.named(self.name + key, "forward" if self.role == "forward" else "")
+        return found
+
+
+@dataclass(slots=True, eq=False)
+class Device(Value):
+    """A torch.device, or the `.device` of something."""
+
+    place: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The expression that put a tensor where it is.
+
+    `how` is "made" (a factory without a device), "made on" (with one), "moved", "loaded", "numpy", "module",
+    "loader" or "unknown".
+    """
+
+    node: ast.AST
+    how: str
+    function: str = ""
+    cls: str = ""
+    literal: bool = False
+    """The device was written down as a constant there: "cuda:0", `.cuda()`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What keeps a tensor or module: the assignment that stored it, and in what."""
+
+    kind: Literal["attribute", "container", "global", "cache", "argument"]
+    owner: str
+    """The class, for attributes."""
+    name: str
+    node: ast.AST
+    in_module: bool = False
+    """The owner is an nn.Module."""
+    function: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Tensor(Value):
+    """A tensor (or, with `certain=False`, something moved that may also be a module or a batch)."""
+
+    place: Location | None
+    origin: Origin | None = None
+    scalar: bool | None = None
+    """Has no dimensions: may join tensors of other devices in arithmetic. None where not known."""
+    kind: Literal["plain", "parameter", "buffer"] = "plain"
+    held: Held | None = None
+    owner: Module | None = None
+    """For a parameter that is read from a built-in module: the module whose place is its own."""
+    requires_grad: bool = False
+    leaf: bool = True
+    certain: bool = True
+    sources: frozenset[Module] = frozenset()
+    """The modules whose parameters it was computed with."""
+    part_of: Tensor | None = None
+    """The batch that it was taken out of."""
+
+
+@dataclass(slots=True, eq=False)
+class Module(Value):
+    """An nn.Module: of torch.nn (`cls` None) or of a class in this file."""
+
+    name: str
+    cls: Class | None
+    attributes: Scope
+    place: Location | None
+    """Where the parameters of a built-in module are."""
+    origin: Origin
+    held: Held | None = None
+    children: list[Value] = field(default_factory=list)
+    """For Sequential, ModuleList and ModuleDict; shared by what is known of all of them."""
+    moved: bool = False
+    moved_at: ast.AST | None = None
+    symbolic: bool = False
+    external: bool = False
+    """Of a class that is not seen here."""
+
+
+@dataclass(slots=True, eq=False)
+class Instance(Value):
+    """An object of a class in this file, or a namespace (`cls` None)."""
+
+    cls: Class | None
+    attributes: Scope
+    open: bool = False
+    """May have attributes that are not known."""
+
+
+@dataclass(slots=True, eq=False)
+class Class(Value):
+    """A class of this file."""
+
+    node: ast.ClassDef
+    bases: tuple[Value, ...]
+    namespace: Scope
+    scopes: tuple[Scope, ...]
+    is_module: bool
+    opaque: bool
+    """A base class is not known."""
+
+
+@dataclass(slots=True, eq=False)
+class Function(Value):
+    """A function or lambda of this file, bound to its receiver where it is a method."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scopes: tuple[Scope, ...]
+    receiver: Value | None = None
+    cls: Class | None = None
+    binding: Literal["plain", "static", "class", "property"] = "plain"
+    followed: bool = True
+    """False where a decorator that is not known may change what a call does."""
+
+
+@dataclass(slots=True, eq=False)
+class External(Value):
+    """Something imported, by its full dotted name: "torch.nn.functional.relu"."""
+
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Method(Value):
+    """A method of a value that is not of this file: `tensor.to`, `optimizer.step`."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Sequence(Value):
+    """A list, tuple, set or iterator: its items where all are known, and what each of them is like."""
+
+    items: tuple[Value, ...] | None
+    element: Value = UNKNOWN
+    held: Held | None = None
+    node: ast.AST | None = None
+    mutable: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Mapping(Value):
+    """A dict: the entries known by key, and what the others are like."""
+
+    entries: dict[Any, Value]
+    element: Value = UNKNOWN
+    held: Held | None = None
+    node: ast.AST | None = None
+    cls: Class | None = None
+    attributes: Scope = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Parameters(Value):
+    """`module.parameters()`: all parameters of a module."""
+
+    module: Value
+
+
+@dataclass(slots=True, eq=False)
+class Optimizer(Value):
+    """A torch.optim optimizer and what it was given."""
+
+    name: str
+    node: ast.AST
+    modules: tuple[tuple[Module, tuple[tuple[Module, str, Value], ...]], ...]
+    """Each module whose parameters it holds, and the parameters and children that the module had then."""
+    params: Value
+    place: Location | None = None
+    """Where the parameters were when it was built."""
+
+
+@dataclass(slots=True, eq=False)
+class Generator(Value):
+    """A torch.Generator."""
+
+    place: Location | None
+    origin: Origin
+
+
+@dataclass(slots=True, eq=False)
+class Either(Value):
+    """One of several modules, after branches that differ."""
+
+    options: tuple[Module, ...]
