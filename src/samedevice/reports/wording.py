@@ -23,7 +23,7 @@ def headline(report: Report) -> str:
     if report.errors:
         return f"{count(len(report.errors), 'file')} could not be read; no device fault in the others"
     if report.outcome == "error":
-        return f"The script{where} failed for a reason of its own; no device fault was found{on}"
+        return f"{report.script or 'The script'} failed for a reason of its own; no device fault was found{on}"
     return f"No device fault found{where}{on}"
 
 

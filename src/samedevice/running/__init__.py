@@ -21,13 +21,15 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from samedevice import devices
 from samedevice.errors import UsageError
 from samedevice.explaining.explain import explain
 from samedevice.findings import Finding, Outcome, Report
 from samedevice.running import interpreter, programs
+
+if TYPE_CHECKING:
+    from samedevice.tracing.watch import Watch
 
 __all__ = ["RunOptions", "RunResult", "run"]
 
@@ -68,9 +70,8 @@ def run(options: RunOptions) -> RunResult:
         UsageError: there is no such script or module, or no such device to simulate.
     """
     faults = _Faults(str(Path.cwd()))
-    simulated = _simulated_names(options.simulate)
     with contextlib.ExitStack() as stack:
-        watching = _enter_devices(options, stack)
+        simulated, watching = _enter_devices(options, stack)
         faults.origins = watching
         argv = ["-m" if options.module else options.target, *options.args]
         stack.enter_context(interpreter.state(argv, programs.first_folder(options.target, module=options.module)))
@@ -93,15 +94,14 @@ class _Faults:
     """The findings so far, and how an exception becomes one."""
 
     folder: str
-    origins: Any = None
+    origins: Watch | None = None
     found: list[Finding] = field(default_factory=list)
 
     def note(self, error: BaseException) -> None:
         """Add the device fault that `error` is or stems from, if there is one."""
-        for each in interpreter.chain(error):
-            if finding := explain(each, origins=self.origins):
-                self.add(finding)
-                return
+        finding = explain(error, origins=self.origins)
+        if finding is not None:
+            self.add(finding)
 
     def add(self, finding: Finding) -> None:
         finding = _from_folder(finding, self.folder)
@@ -109,24 +109,17 @@ class _Faults:
             self.found.append(finding)
 
 
-def _simulated_names(device: str | None) -> tuple[str, ...] | None:
-    if device is None:
-        return None
-    kind, count = devices.split(device)
-    return tuple(f"{kind}:{index}" for index in range(1 if count is None else count))
-
-
-def _enter_devices(options: RunOptions, stack: contextlib.ExitStack) -> Any:
+def _enter_devices(options: RunOptions, stack: contextlib.ExitStack) -> tuple[tuple[str, ...] | None, Watch | None]:
     """Begin the simulation that was asked for; without one nothing is imported and no operation is slowed down."""
     if options.simulate is None:
-        return None
+        return None, None
     if importlib.util.find_spec("torch") is None:
         raise UsageError("--simulate needs torch, which is not installed here: pip install torch")
     from samedevice.simulation.simulate import simulate
     from samedevice.tracing.watch import watch
 
-    stack.enter_context(simulate(options.simulate))
-    return stack.enter_context(watch()) if options.origins else None
+    machine = stack.enter_context(simulate(options.simulate))
+    return machine.names, stack.enter_context(watch()) if options.origins else None
 
 
 def _call(execute: Callable[[], None], faults: _Faults) -> int:
