@@ -172,7 +172,7 @@ _OWN_WORDS = (
         places=(("expected", "device"), ("tensor", "other_device")),
     ),
     Template(
-        "argument-device",
+        "argument-device-type",
         "Expected tensor to have {device} DeviceType, but got tensor with {other_device} DeviceType "
         "(while checking arguments for {function}())",
         places=(("expected", "device"), ("tensor", "other_device")),
@@ -241,6 +241,11 @@ _OWN_WORDS = (
         "{function}: Expected {argument} and input tensors to be on the same device, but got {argument} on "
         "{device} and input on {other_device}",
         places=(("{argument}", "device"), ("input", "other_device")),
+    ),
+    Template(
+        "multi-dot-out",
+        "multi_dot(): expected out tensor to be on device {device} but got {other_device}",
+        places=(("tensors", "device"), ("out", "other_device")),
     ),
     Template(
         "multi-dot",

@@ -18,7 +18,7 @@ import torch
 from samedevice import messages
 from samedevice.faults import Fault, FaultOperand, attach_fault
 
-__all__ = ["Call", "DeviceOf", "Operand", "call_of", "first_elsewhere", "refusal", "torch_version"]
+__all__ = ["Call", "DeviceOf", "Operand", "call_of", "first_elsewhere", "refusal", "tensors_in", "torch_version"]
 
 DeviceOf = Callable[[torch.Tensor], torch.device]
 """Where a tensor lives on the simulated machine."""
@@ -102,7 +102,7 @@ def call_of(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_
     outputs: list[Operand] = []
     inputs: list[Operand] = []
     for argument in schema.arguments:
-        found = _tensors(arguments.get(argument.name))
+        found = tensors_in(arguments.get(argument.name))
         is_output = argument.is_out or (inplace and argument.name == "self")
         compared = argument.is_out or not argument.kwarg_only
         (outputs if argument.is_out else inputs).extend(
@@ -114,7 +114,8 @@ def call_of(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_
     )
 
 
-def _tensors(value: Any) -> Iterator[tuple[int | None, torch.Tensor]]:
+def tensors_in(value: Any) -> Iterator[tuple[int | None, torch.Tensor]]:
+    """The tensors of an argument, each with its position where the argument is a list."""
     if isinstance(value, torch.Tensor):
         yield None, value
     elif isinstance(value, list | tuple):
@@ -144,7 +145,7 @@ def refusal(call: Call, kind: str, blamed: Operand | None = None, **values: obje
     """
     version = torch_version()
     name = messages.exception_name(kind, version=version)
-    error_type = getattr(builtins, name, None) or getattr(torch, name, RuntimeError)
+    error_type: Any = getattr(builtins, name, None) or getattr(torch, name, RuntimeError)
     error: Exception = error_type(messages.format(kind, version=version, **values))
     attach_fault(error, fault(call, blamed))
     return error

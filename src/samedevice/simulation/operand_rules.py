@@ -77,16 +77,16 @@ def iterated(scalars: Collection[str] | None = None, kernel_needs: Collection[st
                 raise refusal(call, "tensor-iterator", operand, device=device, other_device=operand.device)
         for operand in exempt:
             if operand.argument in kernel_needs:
-                raise kernel_operand_refusal(call, operand)
+                # A functional call's result is operand 0, without being an argument.
+                index = call.operands.index(operand) + (0 if call.operands[0].output else 1)
+                raise kernel_operand_refusal(call, operand, index)
         return device
 
     return rule
 
 
-def kernel_operand_refusal(call: Call, operand: Operand) -> Exception:
-    """The assertion of a CUDA kernel that was handed a CPU operand; it counts outputs and inputs."""
-    # A functional call's result is operand 0 of the iterator, without being an argument.
-    index = call.operands.index(operand) + (0 if call.operands[0].output else 1)
+def kernel_operand_refusal(call: Call, operand: Operand, index: int) -> Exception:
+    """The assertion of a CUDA kernel that was handed a CPU operand; it counts outputs and inputs from 0."""
     return refusal(
         call,
         "kernel-operand",

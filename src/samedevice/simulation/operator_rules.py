@@ -81,12 +81,12 @@ _ROWS: Mapping[str, Rule] = {
     # --- indexing
     "index": own_rules.index,
     "_unsafe_index": own_rules.index,
-    "_unsafe_masked_index": own_rules.index,
+    "_unsafe_masked_index": own_rules.masked_index,
     "index_put": own_rules.index_put,
     "index_put_": own_rules.index_put,
     "_index_put_impl_": own_rules.index_put,
     "_unsafe_index_put": own_rules.index_put,
-    "_unsafe_masked_index_put_accumulate": own_rules.index_put,
+    "_unsafe_masked_index_put_accumulate": own_rules.masked_index_put,
     "index_fill": own_rules.index_fill,
     "index_fill_": own_rules.index_fill,
     "masked_fill": own_rules.masked_fill,
@@ -116,12 +116,12 @@ _ROWS: Mapping[str, Rule] = {
     "lerp_": iterated(kernel_needs=("end",)),
     "smooth_l1_loss": iterated(kernel_needs=("self", "target")),
     "mse_loss": iterated(()),
-    "soft_margin_loss": iterated(()),
+    "soft_margin_loss": iterated(("target",)),
     "binomial": iterated(()),
-    "ldexp": iterated(()),
-    "ldexp_": iterated(()),
-    "binary_cross_entropy": iterated(("weight",)),
-    "binary_cross_entropy_with_logits": iterated(("weight", "pos_weight")),
+    "ldexp": own_rules.ldexp,
+    "ldexp_": own_rules.ldexp,
+    "binary_cross_entropy": own_rules.binary_cross_entropy,
+    "binary_cross_entropy_with_logits": iterated(("self", "weight", "pos_weight")),
     "clamp.Tensor_out": iterated(()),
     "complex": route("complex.out", real="real", imag="imag"),
     "polar": route("polar.out", abs="abs", angle="angle"),
@@ -130,14 +130,13 @@ _ROWS: Mapping[str, Rule] = {
     # --- linear algebra
     "mv": own_rules.matrix_vector,
     "cholesky_solve": own_rules.cholesky_solve,
+    "linalg_pinv": iterated(()),
+    "linalg_lstsq": route("linalg_lstsq.out", self="self", b="b"),
     # --- torch.nn
     "convolution": convolution_rules.convolution,
     "_convolution": convolution_rules.convolution,
     "native_batch_norm": own_rules.batch_norm,
-    "_native_batch_norm_legit": own_rules.batch_norm,
-    "_native_batch_norm_legit_no_training": own_rules.batch_norm,
-    "_batch_norm_with_update": own_rules.batch_norm,
-    "_batch_norm_no_update": own_rules.batch_norm,
+    "_trilinear": own_rules.bilinear,
     "_ctc_loss": own_rules.ctc_loss,
     "ctc_loss": own_rules.ctc_loss,
     "_scaled_dot_product_flash_attention_for_cpu": own_rules.attention,
@@ -155,6 +154,10 @@ _SPARSE_ROWS: Mapping[str, Rule] = {
     "mul": own_rules.sparse_arithmetic,
     "mul_": own_rules.sparse_arithmetic,
 }
+
+
+# Rows that say what a kernel looks at beyond its wrapper's comparison, which comes first.
+_COMPARED_FIRST = frozenset({"searchsorted"})
 
 
 def rule_of(func: Any, key: str) -> Rule:
@@ -180,9 +183,9 @@ def _known_rule(name: str, key: str) -> Rule:
     base = name.partition(".")[0]
     if key.startswith("Sparse") and base in _SPARSE_ROWS:
         return _SPARSE_ROWS[base]
-    for known in (name, base):
-        if known in _ROWS:
-            return _with_generated_check(name, key, _ROWS[known])
+    row = _ROWS.get(name) or _ROWS.get(base)
+    if row is not None:
+        return row if base not in _COMPARED_FIRST else _after_generated_check(name, key, row)
     if base.startswith("_foreach_"):
         return _foreach_rule(name)
     function = native_function(name)
@@ -208,15 +211,9 @@ def _iterator_rule(function: NativeFunction) -> Rule:
     return iterated() if _input_count(function.name) <= 2 else iterated(())
 
 
-def _with_generated_check(name: str, key: str, rule: Rule) -> Rule:
-    """A row says what happens beyond the wrapper, which comes first where it compares at all."""
+def _after_generated_check(name: str, key: str, rule: Rule) -> Rule:
     function = native_function(name)
-    if function is None or not function.checked or not function.has_kernel(_yaml_key(key)):
-        return rule
-    check = compared(method_name(function, key))
-    if rule is own_rules.batch_norm:
-        # The name of the kernel that stands behind the check is the row's business.
-        return rule
+    check = rule if function is None else compared(method_name(function, key))
 
     def both(call: Call) -> torch.device | None:
         check(call)

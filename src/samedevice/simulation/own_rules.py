@@ -9,12 +9,14 @@ from __future__ import annotations
 import torch
 
 from samedevice.simulation.calls import Call, Operand, first_elsewhere, refusal
-from samedevice.simulation.operand_rules import compared, compared_refusal, iterated
+from samedevice.simulation.operand_rules import compared, compared_refusal, iterated, kernel_operand_refusal
 
 __all__ = [
     "addcmul",
     "attention",
     "batch_norm",
+    "bilinear",
+    "binary_cross_entropy",
     "block_diag",
     "cholesky_solve",
     "ctc_loss",
@@ -23,8 +25,11 @@ __all__ = [
     "index",
     "index_fill",
     "index_put",
+    "ldexp",
     "logical",
     "masked_fill",
+    "masked_index",
+    "masked_index_put",
     "matrix_vector",
     "packed_lengths",
     "searchsorted",
@@ -47,6 +52,21 @@ def index(call: Call) -> torch.device | None:
         if operand.device.type != "cpu" and operand.device != device:
             raise refusal(call, "index-device", operand, device=device)
     return _no_scalars(call.without("indices"))
+
+
+def masked_index(call: Call) -> torch.device | None:
+    """Indexes, then fills where the mask says. Source: native/TensorAdvancedIndexing.cpp, _unsafe_masked_index."""
+    index(call.only("self", "indices"))
+    return masked_fill(call.only("self", "mask"))
+
+
+def masked_index_put(call: Call) -> torch.device | None:
+    """Fills the values where the mask says, then adds them. Source: as above, _unsafe_masked_index_put_accumulate."""
+    values, mask = call.of("values")[0], call.of("mask")[0]
+    if mask.device != values.device:
+        raise refusal(call, "masked-fill-mask", mask, mask_device=mask.device, device=values.device)
+    adding = Call(call.operator, call.operands, {**call.arguments, "accumulate": True})
+    return index_put(adding.only("self", "indices", "values"))
 
 
 def index_put(call: Call) -> torch.device | None:
@@ -77,6 +97,31 @@ def masked_fill(call: Call) -> torch.device | None:
     return device
 
 
+def ldexp(call: Call) -> torch.device | None:
+    """An integer exponent is made a float first, on its own device. Source: native/BinaryOps.cpp, ldexp."""
+    exponents = call.of("other")
+    integral = bool(exponents) and not exponents[0].tensor.dtype.is_floating_point
+    return iterated(() if integral else None)(call)
+
+
+def binary_cross_entropy(call: Call) -> torch.device | None:
+    """The weight multiplies the loss afterwards. Source: native/cuda/Loss.cu, binary_cross_entropy_out_cuda."""
+    if call.only("self", "target").common_device == torch.device("cpu") and call.of("weight"):
+        # Nothing but the weight is on the device: the kernel for it is handed the CPU's tensors.
+        raise kernel_operand_refusal(call, call.of("self")[0], 0)
+    return iterated(("weight",))(call)
+
+
+def bilinear(call: Call) -> torch.device | None:
+    """Sums of products by bmm: input by weight, then by the second input. Source: native/Linear.cpp, _trilinear."""
+    first, second, weight = (call.of(argument)[0] for argument in ("i1", "i2", "i3"))
+    for left, right in ((first, second), (first, weight)):
+        if left.device != right.device:
+            blamed = Operand("mat2", right.tensor, right.device)
+            raise compared_refusal(call, "wrapper_CUDA_bmm", blamed, left.device)
+    return first.device
+
+
 def where(call: Call) -> torch.device | None:
     """0-dim inputs are moved first, from any device. Source: native/TensorCompare.cpp, where_self_out."""
     device = call.device("out") or call.common_device
@@ -93,8 +138,7 @@ def logical(call: Call) -> torch.device | None:
     inputs = call.of("self")
     if call.device("out") is None and inputs and inputs[0].device.type == "cpu":
         other = first_elsewhere(call.operands, inputs[0].device)
-        # Two 0-dim operands count as one kind, and then the result goes to the device.
-        if other is not None and (other.tensor.dim() > 0 or inputs[0].tensor.dim() > 0):
+        if other is not None:
             raise refusal(call, "tensor-iterator", inputs[0], device=other.device, other_device=inputs[0].device)
     return iterated()(call)
 

@@ -1,0 +1,140 @@
+"""Checks that PyTorch makes in functions, above the operators that a dispatch mode sees.
+
+A composite function such as `torch.lstm` or `torch.stft` compares devices itself and is gone when its operators arrive;
+others take another path on a device than on the CPU (`rms_norm`, the fused RNN cells), so that the operators that
+arrive here are not those that would refuse there. For these the check stands at the function.
+
+    for patch in patches(device_of): patch.install()      # what `simulate` does
+    check_call("stft", (x, 400), {"window": window}, device_of)
+
+Each rule names its source in PyTorch, seen from 2.6 to 2.14. No function is run or changed here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import _VF
+
+from samedevice.simulation import function_rules, own_rules, rnn_rules
+from samedevice.simulation.calls import Call, DeviceOf, Operand, tensors_in
+from samedevice.simulation.patching import Patch
+
+__all__ = ["check_call", "patches"]
+
+_Rule = Callable[[Call], "torch.device | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    rule: _Rule
+    parameters: tuple[str, ...]
+    """The names of its positional parameters; more than are named here do not hold tensors."""
+    owners: tuple[Any, ...]
+    """Where code finds it: modules and classes."""
+    operation: str = ""
+    """The operator that a person would name; empty: "aten::" and the function's name."""
+
+
+_Tensor = torch.Tensor
+_FUNCTIONS: Mapping[str, _Function] = {
+    "lstm": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
+    "gru": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
+    "rnn_tanh": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
+    "rnn_relu": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
+    "lstm_cell": _Function(rnn_rules.cell, rnn_rules.CELL_PARAMETERS, (torch, _VF)),
+    "gru_cell": _Function(rnn_rules.cell, rnn_rules.CELL_PARAMETERS, (torch, _VF)),
+    "scaled_dot_product_attention": _Function(
+        own_rules.attention, ("query", "key", "value", "attn_mask"), (torch.nn.functional, torch._C._nn)
+    ),
+    "rms_norm": _Function(function_rules.rms_norm, ("input", "normalized_shape", "weight"), (torch, _VF)),
+    "take_along_dim": _Function(function_rules.take_along_dim, ("self", "indices"), (torch, _Tensor)),
+    "meshgrid": _Function(function_rules.meshgrid, ("tensors",), (_VF,)),
+    "cartesian_prod": _Function(function_rules.meshgrid, ("tensors",), (_VF,)),
+    "tensor_split": _Function(function_rules.tensor_split, ("self", "tensor_indices_or_sections"), (torch, _Tensor)),
+    "quantile": _Function(function_rules.quantile, ("self", "q"), (torch, _Tensor)),
+    "nanquantile": _Function(function_rules.quantile, ("self", "q"), (torch, _Tensor)),
+    "stft": _Function(function_rules.window, ("self", "n_fft", "hop_length", "win_length", "window"), (_VF,)),
+    "istft": _Function(function_rules.window, ("self", "n_fft", "hop_length", "win_length", "window"), (_VF,)),
+    "inner": _Function(function_rules.inner, ("self", "other"), (torch, _Tensor)),
+    "multi_dot": _Function(function_rules.multi_dot, ("tensors",), (torch.linalg,), "aten::linalg_multi_dot"),
+    "chain_matmul": _Function(function_rules.multi_dot, ("matrices",), (_VF,)),
+    "gradient": _Function(function_rules.gradient, ("self", "spacing"), (torch,)),
+    "matrix_rank": _Function(function_rules.matrix_rank, ("input", "tol"), (torch.linalg,), "aten::linalg_matrix_rank"),
+    "norm": _Function(function_rules.norm_out, ("self",), (torch.linalg,), "aten::linalg_norm"),
+    "sparse_csr_tensor": _Function(
+        function_rules.compressed, ("crow_indices", "col_indices", "values"), (torch,), "aten::sparse_csr_tensor"
+    ),
+    "sparse_csc_tensor": _Function(
+        function_rules.compressed, ("ccol_indices", "row_indices", "values"), (torch,), "aten::sparse_csc_tensor"
+    ),
+}
+
+
+def check_call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> None:
+    """Decide one call of a function as the real device would.
+
+    Args:
+        name: The function's own name, e.g. "lstm" or "take_along_dim"; any other passes.
+        args: Its positional arguments; a method's tensor comes first.
+        kwargs: Its keyword arguments.
+        device_of: Where a tensor lives on the simulated machine.
+
+    Raises:
+        RuntimeError: or the type that PyTorch raises there.
+    """
+    function = _FUNCTIONS.get(name)
+    if function is None:
+        return
+    call = _call_of(name, function, args, kwargs, device_of)
+    devices = {operand.device for operand in call.operands}
+    if len(devices) > 1 or function.rule is function_rules.tensor_split:
+        function.rule(call)
+
+
+def patches(device_of: DeviceOf) -> Iterator[Patch]:
+    """The functions with their checks put before them, to be installed while a simulation runs.
+
+    Args:
+        device_of: Where a tensor lives on the simulated machine.
+
+    Yields:
+        One patch for each place where code finds the function.
+    """
+    for name, function in _FUNCTIONS.items():
+        for owner in function.owners:
+            original = getattr(owner, name, None)
+            if original is not None:
+                yield Patch(owner, name, _checked(name, original, device_of))
+
+
+def _checked(name: str, original: Any, device_of: DeviceOf) -> Any:
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        check_call(name, args, kwargs, device_of)
+        return original(*args, **kwargs)
+
+    try:
+        return functools.wraps(original)(checked)
+    except (AttributeError, TypeError):
+        return checked
+
+
+def _call_of(
+    name: str, function: _Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf
+) -> Call:
+    arguments = dict(zip(function.parameters, args, strict=False)) | dict(kwargs)
+    if function.rule is rnn_rules.recurrent:
+        arguments = rnn_rules.recurrent_arguments(args)
+    elif function.rule is function_rules.meshgrid and not isinstance(args[0], list | tuple):
+        arguments["tensors"] = args
+    arguments = {function_rules.ALIASES.get(key, key): value for key, value in arguments.items()}
+    operands = tuple(
+        Operand(argument, tensor, device_of(tensor), output=argument == "out", position=position)
+        for argument, value in arguments.items()
+        for position, tensor in tensors_in(value)
+    )
+    return Call(function.operation or f"aten::{name}", operands, arguments)

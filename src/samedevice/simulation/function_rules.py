@@ -1,0 +1,178 @@
+"""Rules of functions that compare devices themselves, in words of their own; each names its source in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+from samedevice.simulation.calls import Call, first_elsewhere, refusal
+from samedevice.simulation.operand_rules import compared
+
+__all__ = [
+    "ALIASES",
+    "compressed",
+    "gradient",
+    "inner",
+    "matrix_rank",
+    "meshgrid",
+    "multi_dot",
+    "norm_out",
+    "quantile",
+    "rms_norm",
+    "take_along_dim",
+    "tensor_split",
+    "window",
+]
+
+ALIASES: Mapping[str, str] = {
+    "indices_or_sections": "tensor_indices_or_sections",
+    "matrices": "tensors",
+    "indices": "indices",
+}
+"""Keyword names that Python callers may use -> the names that the rules use."""
+
+
+def rms_norm(call: Call) -> torch.device | None:
+    """On a device a fused kernel, of whatever parts are there. Source: native/layer_norm.cpp, rms_norm_symint."""
+    return compared("wrapper_CUDA___fused_rms_norm")(call)
+
+
+def take_along_dim(call: Call) -> torch.device | None:
+    """Source: native/TensorAdvancedIndexing.cpp, _take_along_dim_helper."""
+    here = call.operands[0]
+    blamed = first_elsewhere(call.operands, here.device)
+    if blamed is not None:
+        raise refusal(
+            call,
+            "argument-device",
+            blamed,
+            device=here.device,
+            other_device=blamed.device,
+            function="torch.take_along_dim",
+        )
+    return here.device
+
+
+def meshgrid(call: Call) -> torch.device | None:
+    """Source: native/TensorShape.cpp, meshgrid."""
+    blamed = first_elsewhere(call.operands, call.operands[0].device)
+    if blamed is not None:
+        raise refusal(call, "meshgrid", blamed)
+    return call.operands[0].device
+
+
+def tensor_split(call: Call) -> torch.device | None:
+    """Split points are read on the CPU. Source: native/TensorShape.cpp, tensor_split."""
+    for operand in call.of("tensor_indices_or_sections"):
+        if operand.device.type != "cpu":
+            raise refusal(call, "tensor-split", operand, device=operand.device)
+    return None
+
+
+def quantile(call: Call) -> torch.device | None:
+    """Source: native/Sorting.cpp, quantile_checks."""
+    here = call.operands[0]
+    for operand in call.of("q"):
+        if operand.device != here.device:
+            raise refusal(call, "quantile", operand)
+    return here.device
+
+
+def window(call: Call) -> torch.device | None:
+    """Source: native/SpectralOps.cpp, stft and istft."""
+    here = call.operands[0]
+    for operand in call.of("window"):
+        if operand.device != here.device:
+            raise refusal(
+                call,
+                "stft-window",
+                operand,
+                function=call.operator.removeprefix("aten::"),
+                device=here.device,
+                window_device=operand.device,
+            )
+    return here.device
+
+
+def inner(call: Call) -> torch.device | None:
+    """The kind of device is compared here, its number by the operator. Source: native/Linear.cpp, inner."""
+    here, other = call.operands[:2]
+    if here.device.type != other.device.type:
+        raise refusal(
+            call,
+            "argument-device-type",
+            other,
+            device=here.device.type,
+            other_device=other.device.type,
+            function="inner",
+        )
+    return here.device
+
+
+def multi_dot(call: Call) -> torch.device | None:
+    """Source: native/LinearAlgebra.cpp, multi_dot_impl."""
+    tensors = call.of("tensors")
+    first = tensors[0]
+    blamed = first_elsewhere(tensors, first.device)
+    if blamed is not None:
+        raise refusal(call, "multi-dot", blamed, device=first.device, index=blamed.position, other_device=blamed.device)
+    for out in call.of("out"):
+        if out.device != first.device:
+            raise refusal(call, "multi-dot-out", out, device=first.device, other_device=out.device)
+    return first.device
+
+
+def gradient(call: Call) -> torch.device | None:
+    """Coordinates are with the values. Source: native/ReduceOps.cpp, pre_check_gradient."""
+    here = call.operands[0]
+    for spacing in call.of("spacing"):
+        if spacing.device != here.device and spacing.tensor.dim() > 0:
+            raise refusal(call, "gradient", spacing, device=here.device, other_device=spacing.device)
+    return here.device
+
+
+def matrix_rank(call: Call) -> torch.device | None:
+    """Source: native/LinearAlgebraUtils.h, checkSameDevice; native/LinearAlgebra.cpp, get_matrix_rank_result."""
+    here = call.operands[0]
+    for argument, name in (("out", "result"), ("tol", "tol"), ("atol", "atol"), ("rtol", "rtol")):
+        for operand in call.of(argument):
+            if operand.device != here.device:
+                raise refusal(
+                    call,
+                    "linalg-device",
+                    operand,
+                    function="torch.linalg.matrix_rank",
+                    argument=name,
+                    device=operand.device,
+                    other_device=here.device,
+                )
+    return here.device
+
+
+def norm_out(call: Call) -> torch.device | None:
+    """The message names the two the wrong way round. Source: native/LinearAlgebra.cpp, linalg_norm_out."""
+    here = call.operands[0]
+    for out in call.of("out"):
+        if out.device != here.device:
+            raise refusal(
+                call,
+                "linalg-device",
+                out,
+                function="linalg.norm",
+                argument="result",
+                device=here.device,
+                other_device=out.device,
+            )
+    return here.device
+
+
+def compressed(call: Call) -> torch.device | None:
+    """With `device=` all parts are moved. Source: native/sparse/SparseCsrTensor.cpp, argument validation."""
+    values = call.of("values")
+    if call.arguments.get("device") is not None or not values:
+        return None
+    for operand in call.operands:
+        if operand.device != values[0].device:
+            raise refusal(call, "sparse-values", operand, argument=operand.argument)
+    return values[0].device
