@@ -21,7 +21,7 @@ import torch
 from torch._utils import _LazySeedTracker
 
 from samedevice.errors import NotSimulated
-from samedevice.simulation import cuda_memory, generators, streams
+from samedevice.simulation import amp, cuda_memory, distributed, generators, grouping, parallel, processes, streams
 from samedevice.simulation.cuda_memory import CachingAllocator
 from samedevice.simulation.device_properties import (
     ARCH_FLAGS,
@@ -56,6 +56,8 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     yield from {"cuda": _cuda, "xpu": _xpu, "mps": _mps}.get(machine.kind, _other)(api)
     if machine.kind != "cuda":
         yield from _hide_cuda()
+    for module in (amp, grouping, parallel, processes, distributed):
+        yield from module.patches(machine)
 
 
 class _Api:
@@ -140,6 +142,7 @@ class _Api:
             f"{prefix}maybeExchangeDevice": self.exchange_device,
             f"{prefix}canDeviceAccessPeer": lambda index, peer: index != peer,
             f"{prefix}getCurrentStream": self.streams.data,
+            f"{prefix}getCurrentRawStream": lambda index: self.streams.data(index)[0],
             f"{prefix}setStream": self.streams.set_by_numbers,
             f"{prefix}getStreamFromExternal": lambda handle, index: (handle, *self.streams.data(index)[1:]),
             f"{prefix}isCurrentStreamCapturing": lambda: False,
@@ -150,6 +153,7 @@ class _Api:
         kind = type(self.machine.host)(self.machine.kind)
         return {
             "_accelerator_getAccelerator": lambda: kind,
+            "_get_accelerator": lambda check=None: kind,
             "_accelerator_getDeviceIndex": self.get_device,
             "_accelerator_setDeviceIndex": self.set_device,
             "_accelerator_exchangeDevice": self.exchange_device,

@@ -1,0 +1,159 @@
+"""`torch.distributed` with the "nccl" backend on simulated devices: gloo carries it, the group says and checks what
+nccl would.
+
+Each process of a group simulates for itself. PyTorch's Python code decides what a group is; here are a
+`ProcessGroupNCCL` for builds that have none, its registration for the CPU, where the tensors really are, the refusal
+of tensors that are there, and the buckets of `DistributedDataParallel`, which C++ allocates.
+
+Source: torch/distributed/distributed_c10d.py, torch/csrc/distributed/c10d/ProcessGroup.hpp, reducer.cpp, 2.6 to 2.14.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from samedevice.simulation import labels, observers
+from samedevice.simulation.machine import Machine
+from samedevice.simulation.patching import Patch, Undoable
+
+__all__ = ["patches"]
+
+_TIMEOUT = timedelta(minutes=10)
+_COLLECTIVES = (
+    *("allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "_allgather_base", "allgather_coalesced"),
+    *("allgather_into_tensor_coalesced", "gather", "scatter", "reduce_scatter", "_reduce_scatter_base"),
+    *("reduce_scatter_tensor_coalesced", "alltoall", "alltoall_base", "send", "recv", "recv_anysource"),
+)
+"""Methods of a process group that take tensors."""
+
+
+def patches(machine: Machine) -> Iterator[Undoable]:
+    """The "nccl" backend, where `torch.distributed` was built at all.
+
+    Args:
+        machine: what is simulated.
+
+    Yields:
+        The changes, none of them installed yet.
+    """
+    if machine.kind != "cuda" or not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
+        return
+    c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
+    ddp: Any = importlib.import_module("torch.nn.parallel.distributed")
+    nccl = _nccl_type(c10d)
+    yield Patch(c10d, "ProcessGroupNCCL", nccl)
+    yield Patch(torch.distributed, "ProcessGroupNCCL", nccl)
+    original: Any = torch.distributed.Reducer  # type: ignore[attr-defined]
+    yield Patch(torch.distributed, "Reducer", _reducer_type(machine, original))
+    yield Patch(c10d, "_NCCL_AVAILABLE", True)
+    yield Patch(c10d, "default_pg_nccl_timeout", _TIMEOUT)
+    yield Patch(c10d, "_new_process_group_helper", _registering_for_cpu(c10d))
+    yield Patch(ddp, "_verify_param_shape_across_processes", _checked(c10d, ddp._verify_param_shape_across_processes))
+    for name in _COLLECTIVES:
+        if hasattr(c10d.ProcessGroup, name):
+            yield Patch(c10d.ProcessGroup, name, _checked(c10d, getattr(c10d.ProcessGroup, name)))
+
+
+def _nccl_type(c10d: Any) -> Any:
+    class Options:
+        """`ProcessGroupNCCL.Options`: kept, without effect."""
+
+        def __init__(self, is_high_priority_stream: bool = False) -> None:
+            self.is_high_priority_stream = is_high_priority_stream
+            self._timeout = _TIMEOUT
+            self.split_from = self.split_color = None
+            self.global_ranks_in_group: list[int] = []
+            self.group_name = ""
+
+    class ProcessGroupNCCL(c10d.ProcessGroupGloo):  # type: ignore[misc]
+        """The nccl backend of a simulated machine."""
+
+        def __init__(self, store: Any, rank: int, size: int, options: Any) -> None:
+            super().__init__(store, rank, size, timeout=options._timeout)
+
+        def _shutdown(self) -> None:
+            """Gloo's connections close when the group is dropped."""
+
+        def abort(self) -> None:
+            """As `_shutdown`."""
+
+        def perform_nocolor_split(self, device: torch.device) -> None:
+            """Only real communicators are split."""
+
+    ProcessGroupNCCL.Options = Options
+    return ProcessGroupNCCL
+
+
+def _registering_for_cpu(c10d: Any) -> Callable[..., Any]:
+    """Groups made with nccl also serve the CPU, where simulated tensors are in truth."""
+    original = c10d._new_process_group_helper
+
+    @functools.wraps(original)
+    def helper(*args: Any, **kwargs: Any) -> Any:
+        group, store = original(*args, **kwargs)
+        if group is not c10d.GroupMember.NON_GROUP_MEMBER and _claims(c10d, group) == {"cuda"}:
+            cuda, cpu = torch.device("cuda"), torch.device("cpu")
+            group._register_backend(cpu, c10d.ProcessGroup.BackendType.NCCL, group._get_backend(cuda))
+        return group, store
+
+    return helper
+
+
+def _claims(c10d: Any, group: Any) -> set[str]:
+    """The kinds of device that the group serves by its own account, e.g. {"cuda"} for "cuda:nccl"."""
+    config = str(c10d._world.pg_backend_config.get(group, ""))
+    return {part.partition(":")[0] for part in config.split(",") if ":" in part}
+
+
+def _checked(c10d: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    """A collective that refuses tensors on a kind of device that its group does not serve."""
+
+    @functools.wraps(original)
+    def collective(group: Any, *args: Any, **kwargs: Any) -> Any:
+        claims = _claims(c10d, group)
+        for leaf in pytree.tree_leaves((args, kwargs)) if claims else ():
+            if isinstance(leaf, torch.Tensor) and leaf.device.type not in claims:
+                raise RuntimeError(f"No backend type associated with device type {leaf.device.type}")
+        return original(group, *args, **kwargs)
+
+    return collective
+
+
+def _reducer_type(machine: Machine, original: Any) -> Any:
+    """`Reducer`, whose buckets are on the device of the parameters that they hold gradients of."""
+
+    class Reducer(original):  # type: ignore[misc]
+        def __init__(self, parameters: Any, *args: Any, **kwargs: Any) -> None:
+            self._device = next((parameter.device for parameter in parameters), machine.host)
+            with _made_on(self._device):
+                super().__init__(parameters, *args, **kwargs)
+
+        def _rebuild_buckets(self) -> Any:
+            with _made_on(self._device):
+                return super()._rebuild_buckets()
+
+    return Reducer
+
+
+@contextlib.contextmanager
+def _made_on(device: torch.device) -> Iterator[None]:
+    """Within it every tensor that is made is on `device`."""
+
+    def place(event: observers.Event) -> None:
+        if event.kind == "made":
+            for tensor in event.results:
+                labels.set_device(tensor, device)
+
+    unsubscribe = observers.subscribe(place)
+    try:
+        yield
+    finally:
+        unsubscribe()
