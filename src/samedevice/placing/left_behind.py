@@ -1,0 +1,78 @@
+"""Finds the tensors that moving passes by: in plain objects, object arrays, iterators, keys, modules' attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from samedevice.errors import LeftBehind
+from samedevice.trees.containers import KINDS
+from samedevice.trees.inside import INSIDE
+from samedevice.trees.kinds import OPAQUE
+from samedevice.trees.path import Path, attribute
+from samedevice.trees.walk import walk
+
+__all__ = ["refuse_left_behind"]
+
+_MOST_LISTED = 10
+
+
+def refuse_left_behind(obj: Any, device: torch.device, root: str) -> None:
+    """Raise if a move of `obj` to `device` would leave tensors behind.
+
+    Args:
+        obj: nested data.
+        device: where it is to go.
+        root: the expression for `obj` in the message.
+
+    Raises:
+        LeftBehind: with the path of each.
+    """
+    found = list(_left_behind(obj, device, root))
+    if not found:
+        return
+    listed = "".join(f"\n  {path}: {what}" for path, what in found[:_MOST_LISTED])
+    more = f"\n  and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
+    raise LeftBehind(
+        f"moving to {device} would leave behind:{listed}{more}\n"
+        "Mend: samedevice.register_container(TheClass) opens a class of your own; an optimizer's state follows its "
+        "parameters by samedevice.sync_optimizer; turn an iterator into a list. Nothing was changed."
+    )
+
+
+def _left_behind(obj: Any, device: torch.device, root: str) -> Iterator[tuple[Path, str]]:
+    for path, value in walk(obj, root):
+        if isinstance(value, nn.Module):
+            yield from _unregistered(value, path, device)
+        elif KINDS[type(value)] is OPAQUE:
+            yield from _inside(value, path, device)
+        elif isinstance(value, dict):
+            for key in value:
+                if isinstance(key, Tensor) and key.device != device:
+                    yield path, f"a key is a tensor on {key.device}"
+
+
+def _inside(obj: Any, path: Path, device: torch.device) -> Iterator[tuple[Path, str]]:
+    for inner, value in walk(obj, path, kinds=INSIDE):
+        if isinstance(value, Tensor):
+            if value.device != device:
+                yield inner, f"a tensor on {value.device}"
+        elif isinstance(value, nn.Module):
+            if any(tensor.device != device for tensor in (*value.parameters(), *value.buffers())):
+                yield inner, f"a module that is not on {device}"
+        elif isinstance(value, Iterator) and not hasattr(value, "fileno"):
+            yield inner, f"a {type(value).__name__}, which cannot be looked into"
+
+
+def _unregistered(module: nn.Module, path: Path, device: torch.device) -> Iterator[tuple[Path, str]]:
+    """Tensors in plain attributes, which `Module.to` does not know."""
+    for name, part in module.named_modules():
+        here = path
+        for step in filter(None, name.split(".")):
+            here = here / attribute(step)
+        plain = {key: value for key, value in vars(part).items() if key not in ("_parameters", "_buffers", "_modules")}
+        for key, value in plain.items():
+            yield from _inside(value, here / attribute(key), device)
