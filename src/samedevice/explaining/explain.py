@@ -18,7 +18,7 @@ from samedevice.explaining.diagnosing.making import fixed_device, is_load, sets_
 from samedevice.explaining.flow import Suspect, follow
 from samedevice.explaining.frames import UserFrame, chain_of, user_frames
 from samedevice.explaining.live import describe, is_module, is_tensor
-from samedevice.explaining.mending import mend
+from samedevice.explaining.mending.mend import mend
 from samedevice.explaining.operands import Seen, operands_of
 from samedevice.explaining.pasted import explain_text
 from samedevice.explaining.sides import Side, choose_side

@@ -1,0 +1,89 @@
+"""How the user's own code says "the right device" at a place: `device`, `self.device`, `args.device`, `x.device`."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from samedevice.explaining.diagnosing.evidence import Evidence
+from samedevice.explaining.flow import binding_of
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.live import instance_dict, is_instance, is_module, is_parameter, is_tensor
+from samedevice.explaining.routes import resolve
+from samedevice.explaining.sources import Function, Source
+
+__all__ = ["device_in_frame", "device_in_source", "device_of_neighbour"]
+
+_NAMES = ("device", "dev", "DEVICE", "target_device", "gpu")
+
+
+def device_in_frame(frame: UserFrame, expected: str, line: int) -> str | None:
+    """A variable or attribute of `frame` that is `expected`, bound before `line`."""
+    own, shared = frame.frame.f_locals, frame.frame.f_globals
+    for scope in (own, shared):
+        for name in sorted(scope, key=lambda name: (name not in _NAMES, name)):
+            if _is_device(scope[name], expected) and _is_bound(frame, name, line):
+                return str(name)
+    for name, value in own.items():
+        for attribute in _NAMES:
+            if _is_device(instance_dict(value).get(attribute), expected) and _is_bound(frame, name, line):
+                return f"{name}.{attribute}"
+    return None
+
+
+def device_in_source(source: Source, line: int) -> str | None:
+    """Where no frame is left: a parameter called like a device of the function around `line`."""
+    function = source.function_at(line)
+    if function is None:
+        return None
+    names = [argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]]
+    return next((name for name in _NAMES[:3] if name in names), None) or _of_self(function, line)
+
+
+def device_of_neighbour(evidence: Evidence) -> str | None:
+    """`x.device` for an operand on the right side that has a plain name on the failing line."""
+    frame = evidence.frame
+    if frame is None or evidence.side is None:
+        return None
+    right = [one for one in evidence.seen if one.device == evidence.side.expected]
+    # A parameter's device is right too, but the data's own says better what the line is about.
+    for one in sorted(right, key=lambda one: is_parameter(one.tensor)):
+        route = resolve(one.node, frame) if one.node is not None else None
+        if route is not None and is_tensor(route.value):
+            return f"{route.text}.device"
+        if one.route is not None and one.route.frame is frame and is_tensor(one.route.value) and "…" not in one.route.text:
+            return f"{one.route.text}.device"
+    return _of_module(frame, evidence.side.expected)
+
+
+def _of_module(frame: UserFrame, expected: str) -> str | None:
+    owner = frame.frame.f_locals.get("self")
+    if not is_module(owner):
+        return None
+    from samedevice.explaining.live import device_of, tensors_of_module
+
+    devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(owner) if kind == "parameter"}
+    return "next(self.parameters()).device" if devices == {expected} else None
+
+
+def _of_self(function: Function, line: int) -> str | None:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and node.lineno < line:
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and target.attr == "device":
+                    return ast.unparse(target)
+    return None
+
+
+def _is_device(value: Any, expected: str) -> bool:
+    if type(value) is not str and not is_instance(value, "torch", "device"):
+        return False
+    text = str(value)
+    return text == expected or (":" not in text and expected == f"{text}:0")
+
+
+def _is_bound(frame: UserFrame, name: str, line: int) -> bool:
+    binding = binding_of(name, frame, line + 1)
+    if binding is None:
+        return name in frame.frame.f_globals or name in frame.frame.f_code.co_varnames[: frame.frame.f_code.co_argcount]
+    return binding.line < line or binding.loop
