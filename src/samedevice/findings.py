@@ -133,7 +133,9 @@ class Placement:
     kind: str = ""
     """parameter, buffer, attribute, state, input …"""
     owner_device: str | None = None
-    """For optimizer state: where its parameter lives."""
+    """Where it belongs: for optimizer state beside its parameter or on the CPU, else where its module's parameters live."""
+    holder: str | None = None
+    """For what `.to()` passes by: the attribute that it is reached through, e.g. "model.layers"."""
 
 
 @dataclass(frozen=True, slots=True)
