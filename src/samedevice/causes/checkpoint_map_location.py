@@ -21,10 +21,12 @@ import torch
 from torch import nn
 
 file = io.BytesIO()
-torch.save(nn.Linear(4, 2).to("cuda").state_dict(), file)
+torch.save({"centers": torch.rand(8, 2, device="cuda:1")}, file)
 file.seek(0)
-weights = torch.load(file)  # !
-print(nn.functional.linear(torch.rand(8, 4), weights["weight"]).shape)
+saved = torch.load(file)  # !
+model = nn.Linear(4, 2).to("cuda:0")
+images = torch.rand(8, 4, device="cuda:0")
+print((model(images) - saved["centers"]).shape)
 """,
             right="""\
 import io
@@ -33,11 +35,14 @@ import torch
 from torch import nn
 
 file = io.BytesIO()
-torch.save(nn.Linear(4, 2).to("cuda").state_dict(), file)
+torch.save({"centers": torch.rand(8, 2, device="cuda:1")}, file)
 file.seek(0)
-weights = torch.load(file, map_location="cpu")
-print(nn.functional.linear(torch.rand(8, 4), weights["weight"]).shape)
+saved = torch.load(file, map_location="cuda:0")
+model = nn.Linear(4, 2).to("cuda:0")
+images = torch.rand(8, 4, device="cuda:0")
+print((model(images) - saved["centers"]).shape)
 """,
+            devices=2,
         ),
     ),
     clean=(

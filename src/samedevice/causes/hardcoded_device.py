@@ -17,7 +17,7 @@ CAUSE = Cause(
 import torch
 from torch import nn
 
-device = torch.device("cpu")
+device = torch.device("cuda:1")
 model = nn.Linear(4, 2).to(device)
 images = torch.rand(8, 4).cuda()  # !
 print(model(images).shape)
@@ -26,11 +26,12 @@ print(model(images).shape)
 import torch
 from torch import nn
 
-device = torch.device("cpu")
+device = torch.device("cuda:1")
 model = nn.Linear(4, 2).to(device)
 images = torch.rand(8, 4).to(device)
 print(model(images).shape)
 """,
+            devices=2,
         ),
     ),
     clean=(

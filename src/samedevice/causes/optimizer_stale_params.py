@@ -19,8 +19,8 @@ import torch
 from torch import nn
 
 model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)).to("cuda")
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-model[1] = nn.Linear(4, 3).to("cuda")  # !
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # !
+model[1] = nn.Linear(4, 3).to("cuda")
 for _ in range(2):
     optimizer.zero_grad()
     model(torch.rand(8, 4, device="cuda")).sum().backward()

@@ -5,49 +5,37 @@ from samedevice.causes.cause import Cause, Example
 CAUSE = Cause(
     code="SD203",
     slug="scaler-or-scheduler",
-    summary="A scaler or scheduler keeps tensors on another device than the training step.",
+    summary="A gradient scaler or scheduler serves another optimizer or device than the training step uses.",
     why=(
-        "Noise schedules, normalisers and gradient scalers are no part of the model: no `.to()` of a model "
-        "reaches the tensors that they keep."
+        "A `GradScaler` looks for infinities in the gradients of the optimizer that it steps. Where the loss reaches "
+        "none of that optimizer's parameters there are no gradients, and it refuses with an assertion."
     ),
     source="https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling",
     examples=(
         Example(
             wrong="""\
 import torch
+from torch import nn
 
-
-class NoiseScheduler:
-    def __init__(self, steps):
-        self.kept = torch.linspace(0.99, 0.01, steps)
-
-    def add_noise(self, x, noise, step):
-        kept = self.kept[step].view(-1, 1)  # !
-        return kept * x + (1 - kept) * noise
-
-
-scheduler = NoiseScheduler(10)
-x = torch.rand(4, 3, device="cuda")
-step = torch.randint(0, 10, (4,), device="cuda")
-print(scheduler.add_noise(x, torch.randn_like(x), step).shape)
+actor, critic = nn.Linear(4, 2).to("cuda"), nn.Linear(4, 1).to("cuda")
+optimizer = torch.optim.SGD(actor.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+loss = critic(torch.rand(8, 4, device="cuda")).mean()
+scaler.scale(loss).backward()
+scaler.step(optimizer)  # !
+scaler.update()
 """,
             right="""\
 import torch
+from torch import nn
 
-
-class NoiseScheduler:
-    def __init__(self, steps):
-        self.kept = torch.linspace(0.99, 0.01, steps)
-
-    def add_noise(self, x, noise, step):
-        kept = self.kept.to(step.device)[step].view(-1, 1)
-        return kept * x + (1 - kept) * noise
-
-
-scheduler = NoiseScheduler(10)
-x = torch.rand(4, 3, device="cuda")
-step = torch.randint(0, 10, (4,), device="cuda")
-print(scheduler.add_noise(x, torch.randn_like(x), step).shape)
+actor, critic = nn.Linear(4, 2).to("cuda"), nn.Linear(4, 1).to("cuda")
+optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+loss = critic(torch.rand(8, 4, device="cuda")).mean()
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
 """,
         ),
     ),
@@ -67,5 +55,6 @@ scaler.update()
 schedule.step(loss.item())
 """,
     ),
-    fix_safety="Safe, at the price of a small copy at each call.",
+    fix_safety="No edit is safe to guess: which optimizer the loss is for is the author's to say.",
+    not_fixed="which optimizer the loss is for is the author's to say",
 )
