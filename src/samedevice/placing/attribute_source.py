@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -112,21 +113,45 @@ def _classes(file: str) -> dict[str, ast.ClassDef]:
 
 
 def _fix(fix: Fix | None, held: ModuleTensor, assignment: _Assignment) -> Fix | None:
-    node = assignment.node
-    alone = isinstance(node, ast.AnnAssign) or (len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute))
-    if fix is None or node.value is None or not alone or not assignment.stands_alone:
+    """The edit that registers the attribute, where its statement can be rewritten; else `fix` as it is."""
+    statement = assignment.node
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if fix is None or statement.value is None or len(targets) != 1 or not assignment.stands_alone:
         return fix
-    value = ast.get_source_segment("".join(linecache.getlines(assignment.file)), node.value)
-    if value is None or held.kind != "plain attribute":
+    text = "".join(linecache.getlines(assignment.file))
+    value = ast.get_source_segment(text, statement.value)
+    new = _registered(held, ast.unparse(targets[0]), statement.value, value, _name_of_nn(text)) if value else None
+    if new is None:
         return fix
-    call = f'{_self_name(node)}.register_buffer("{held.attribute}", {value}, persistent=False)'
     old = "\n".join(assignment.lines)
-    edit = Edit(
-        assignment.file, node.lineno, node.end_lineno or node.lineno, old, old[: len(old) - len(old.lstrip())] + call
-    )
-    return Fix(call if "\n" not in call else fix.summary, (edit,), fix.safe)
+    indent = old[: len(old) - len(old.lstrip())]
+    edit = Edit(assignment.file, statement.lineno, statement.end_lineno or statement.lineno, old, indent + new)
+    # A registered module is listed by parameters() and saved by state_dict(): more than the device changes.
+    return Fix(fix.summary if "\n" in new else new, (edit,), safe=held.kind == "plain attribute")
 
 
-def _self_name(node: ast.Assign | ast.AnnAssign) -> str:
-    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-    return ast.unparse(target).rpartition(".")[0]
+def _registered(held: ModuleTensor, target: str, node: ast.expr, value: str, nn_name: str | None) -> str | None:
+    if held.kind == "plain attribute":
+        self_name = target.rpartition(".")[0]
+        return f'{self_name}.register_buffer("{held.attribute}", {value}, persistent=False)'
+    by_name = isinstance(node, (ast.Dict, ast.DictComp))
+    if held.kind != "container parameter" or not nn_name or not (by_name or isinstance(node, (ast.List, ast.ListComp))):
+        return None
+    # A ModuleList takes modules and no lists of modules: one index, then the parameter or the way into its module.
+    inside = re.fullmatch(r"\[[^\]]+\](\..*)?", held.path[len(held.holder_path or "") :])
+    if inside is None:
+        return None
+    return f"{target} = {nn_name}.{'Module' if inside[1] else 'Parameter'}{'Dict' if by_name else 'List'}({value})"
+
+
+def _name_of_nn(text: str) -> str | None:
+    """What a file calls `torch.nn`: "nn" after `from torch import nn`, else "torch.nn" after `import torch`."""
+    longer = None
+    for node in ast.parse(text).body:
+        for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
+            full = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+            if full == "torch.nn" and (alias.asname or isinstance(node, ast.ImportFrom)):
+                return alias.asname or alias.name
+            if full in ("torch", "torch.nn") and not isinstance(node, ast.ImportFrom):
+                longer = f"{alias.asname or 'torch'}.nn"
+    return longer

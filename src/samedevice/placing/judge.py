@@ -167,7 +167,7 @@ def _batch(batch: Sequence[Placement], wanted: Sequence[str]) -> Iterator[Findin
         f"{listed(names)} {'is' if len(names) == 1 else 'are'} on {_on(astray)}, the model is on {listed(wanted)}",
         name=names[0],
         expected=wanted[0],
-        reasons=(f"The other {len(inputs) - len(astray)} tensors of the batch are in place.",) if partly else (),
+        reasons=(f"{len(inputs) - len(astray)} of the batch's {len(inputs)} tensors are in place.",) if partly else (),
         fix=f'batch = samedevice.move_to_device(batch, "{wanted[0]}")',
     )
 

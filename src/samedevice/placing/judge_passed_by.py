@@ -65,7 +65,7 @@ def _left_when_moved(holder: str, tensors: Sequence[Placement]) -> Finding:
     return blame(
         _code(holder, tensors[0]),
         tensors,
-        f"{_what(holder, tensors)} on the CPU and stays there when the model moves",
+        f"{_what(holder, tensors)} on the CPU and will stay there when the model moves",
         name=holder,
         reasons=(_why(tensors[0]),),
         fix=_mend(holder, tensors),
@@ -119,4 +119,4 @@ def _mend(holder: str, tensors: Sequence[Placement]) -> str:
         return f"register each tensor of self.{attribute} with self.register_buffer(name, tensor, persistent=False)"
     if kind == "helper parameter":
         return f"self.{attribute}.to(device) beside the model's, or register the module as an attribute"
-    return f"make the class of self.{attribute} an nn.Module with buffers, or move it in an `_apply` of the module"
+    return f"register the tensors of self.{attribute} as buffers and make it from them where it is used"

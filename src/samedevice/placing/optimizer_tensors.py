@@ -151,13 +151,13 @@ def _last_key(path: Path) -> str | None:
 
 
 def _group_tensors(path: Path, optimizer: Any) -> Iterator[OptimizerTensor]:
-    """Hyperparameters of one element may be on the CPU (a tensor `lr`); the rest follows the group's parameters."""
+    """A tensor `lr` and other 0-dim hyperparameters may be on the CPU; the rest follows the group's parameters."""
     for number, group in enumerate(instance_attributes(optimizer)["param_groups"]):
         here = path / attribute("param_groups") / item(number)
         common = single_device(list(group["params"]))
         for key, value in group.items():
             for where, tensor in tensors_inside(value, here / item(key)) if key != "params" else ():
-                stays = tensor.device.type == "cpu" and tensor.numel() == 1
+                stays = tensor.device.type == "cpu" and (tensor.dim() == 0 or key == "lr")
                 yield OptimizerTensor(
                     where, tensor, "group tensor", tensor.device if stays else _device_or_own(tensor, common)
                 )

@@ -6,6 +6,7 @@ the first such step is dotted, for what comes after it was not reached on one de
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -60,7 +61,7 @@ def _lines(report: Report, roles: list[str], faults: dict[str, list[Finding]]) -
     for role in roles:
         yield f'{_STEPS[role]}["{_label(report, role, faults[role])}"]:::{_state(report, role, faults[role])}'
     broken = False
-    for role, following in zip(roles, roles[1:]):
+    for role, following in itertools.pairwise(roles):
         broken = broken or any(finding.severity == "error" for finding in faults[role])
         yield f"{_STEPS[role]} {'-.->' if broken else '-->'} {_STEPS[following]}"
     yield "classDef ok fill:#e6f4ea,stroke:#1b6e3c,color:#1b6e3c"
@@ -89,7 +90,8 @@ def _label(report: Report, role: str, faults: list[Finding]) -> str:
 
 
 def _counts(report: Report, role: str) -> Counter[str]:
-    return Counter(placement.device for placement in report.placements if placement.role == role)
+    """How many tensors of a step are on each device; a parameter counts for its model and not for its optimizer."""
+    return Counter(p.device for p in report.placements if p.role == role and not p.kind.endswith("held parameter"))
 
 
 def _blamed(finding: Finding) -> str:

@@ -50,7 +50,7 @@ def placement_lines(report: Report) -> list[str]:
     counts = Counter((p.role, p.kind or "tensor", p.device) for p in report.placements)
     # "state" has no plural here: one entry of optimizer state is a state, and so are twenty.
     return [
-        f"{role}: {number} {kind if number == 1 or kind == 'state' else kind + 's'} on {device}"
+        f"{role}: {number} {kind if number == 1 or kind.endswith('state') else kind + 's'} on {device}"
         for (role, kind, device), number in counts.items()
     ]
 
