@@ -1,7 +1,7 @@
-"""Report -> JSON, schema 1 (docs/reports/json.md). Keys are only ever added; a changed meaning is a new schema number.
+"""Report -> JSON, schema 1 (docs/reports.md). Keys are only ever added; a changed meaning is a new schema number.
 
 One form serves every command. A key that does not apply to the tool that wrote the report is null or left out as
-`docs/reports/json.md` says: `script` and `simulated` are there for `run`, `placements` for `check`.
+`docs/reports.md` says: `script` and `simulated` are there for `run`, `placements` for `check`.
 """
 
 from __future__ import annotations

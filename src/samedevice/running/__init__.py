@@ -15,7 +15,6 @@ Work that is left in an executor which nobody shuts down runs after the simulati
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -113,10 +112,13 @@ def _enter_devices(options: RunOptions, stack: contextlib.ExitStack) -> tuple[tu
     """Begin the simulation that was asked for; without one nothing is imported and no operation is slowed down."""
     if options.simulate is None:
         return None, None
-    if importlib.util.find_spec("torch") is None:
-        raise UsageError("--simulate needs torch, which is not installed here: pip install torch")
-    from samedevice.simulation.simulate import simulate
-    from samedevice.tracing.watch import watch
+    try:
+        from samedevice.simulation.simulate import simulate
+        from samedevice.tracing.watch import watch
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise UsageError("--simulate needs torch, which is not installed here: pip install torch") from None
 
     machine = stack.enter_context(simulate(options.simulate))
     return machine.names, stack.enter_context(watch()) if options.origins else None
