@@ -91,7 +91,11 @@ def _run_alone(machine: Machine, function: Function) -> None:
 
 
 def _is_forward(function: Function) -> bool:
-    return isinstance(function.receiver, Module) and not isinstance(function.node, ast.Lambda) and function.node.name == "forward"
+    return (
+        isinstance(function.receiver, Module)
+        and not isinstance(function.node, ast.Lambda)
+        and function.node.name == "forward"
+    )
 
 
 def _unknown_arguments(machine: Machine, function: Function, role: str) -> dict[str, Value]:

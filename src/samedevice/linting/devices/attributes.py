@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from samedevice.linting.devices import moves, operations, truth
-from samedevice.linting.devices.facts import Operand
+from samedevice.linting.devices.facts import LostLeaf, Operand
 from samedevice.linting.devices.lattice import join
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.places import CPU, Place, resolve
@@ -24,7 +24,6 @@ from samedevice.linting.devices.values import (
     Method,
     Module,
     Optimizer,
-    Parameters,
     Sequence,
     Symbol,
     Tensor,
@@ -34,7 +33,9 @@ from samedevice.linting.devices.values import (
 __all__ = ["find", "hold", "read", "write", "write_item"]
 
 _SAME_TENSOR = frozenset({"data", "T", "mT", "H", "mH", "real", "imag", "values", "indices", "grad", "logits", "probs"})
-_NOT_TENSOR = frozenset({"shape", "dtype", "ndim", "is_leaf", "requires_grad", "layout", "grad_fn", "itemsize", "nbytes"})
+_NOT_TENSOR = frozenset(
+    {"shape", "dtype", "ndim", "is_leaf", "requires_grad", "layout", "grad_fn", "itemsize", "nbytes"}
+)
 _PARAMETER = re.compile(r"(weight|bias|in_proj_|running_|weight_|bias_)")
 
 
@@ -80,7 +81,13 @@ def _of_tensor(value: Tensor, name: str) -> Value:
         return UNKNOWN if known is None else Constant(known is (name == "is_cuda"))
     if name in _SAME_TENSOR:
         detached = name in ("data", "grad")
-        return replace(value, place=moves.place_of(value), owner=None, kind="plain", requires_grad=value.requires_grad and not detached)
+        return replace(
+            value,
+            place=moves.place_of(value),
+            owner=None,
+            kind="plain",
+            requires_grad=value.requires_grad and not detached,
+        )
     if name == "batch_sizes":
         return Tensor(CPU, value.origin, False)
     if name in _NOT_TENSOR:
@@ -114,7 +121,9 @@ def _of_object(machine: Machine, value: Module | Instance, name: str, node: ast.
 
 def _of_module(machine: Machine, value: Module, name: str, node: ast.AST) -> Value:
     if value.cls is None and value.place is not None and _PARAMETER.match(name):
-        parameter = Tensor(None, value.origin, False, kind="parameter", held=value.held, owner=value, requires_grad=True)
+        parameter = Tensor(
+            None, value.origin, False, kind="parameter", held=value.held, owner=value, requires_grad=True
+        )
         machine.memory.write(value.attributes, name, parameter)
         return parameter
     if name == "device" and (value.external or (value.cls is not None and value.cls.opaque)):
@@ -129,11 +138,55 @@ def _of_module(machine: Machine, value: Module, name: str, node: ast.AST) -> Val
 
 
 _MODULE_METHODS = frozenset(
-    "to cuda cpu xpu train eval half float double bfloat16 type requires_grad_ zero_grad apply parameters named_parameters "
-    "buffers named_buffers children named_children modules named_modules state_dict load_state_dict register_buffer "
-    "register_parameter register_module add_module register_forward_hook register_forward_pre_hook share_memory compile "
-    "forward __call__ _apply to_empty append extend insert keys values items register_full_backward_hook "
-    "get_parameter get_buffer get_submodule extra_repr".split()
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "xpu",
+        "train",
+        "eval",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "type",
+        "requires_grad_",
+        "zero_grad",
+        "apply",
+        "parameters",
+        "named_parameters",
+        "buffers",
+        "named_buffers",
+        "children",
+        "named_children",
+        "modules",
+        "named_modules",
+        "state_dict",
+        "load_state_dict",
+        "register_buffer",
+        "register_parameter",
+        "register_module",
+        "add_module",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "share_memory",
+        "compile",
+        "forward",
+        "__call__",
+        "_apply",
+        "to_empty",
+        "append",
+        "extend",
+        "insert",
+        "keys",
+        "values",
+        "items",
+        "register_full_backward_hook",
+        "get_parameter",
+        "get_buffer",
+        "get_submodule",
+        "extra_repr",
+    ]
 )
 
 
@@ -182,26 +235,45 @@ def _write_tensor(machine: Machine, value: Tensor, name: str, new: Value, node: 
 
 def _held_by(machine: Machine, owner: Module | Instance, name: str, new: Value, node: ast.AST) -> Value:
     in_module = isinstance(owner, Module)
-    held = Held("attribute", owner.cls.node.name if owner.cls else "", name, node, in_module, machine.frame.name)
+    held = _held(machine, owner, name, node)
     if isinstance(new, Tensor) and new.kind == "plain":
+        if in_module and new.lost_leaf:
+            machine.facts.add(LostLeaf(node, "parameter", new, machine.where()))
         old = owner.attributes.get(name)
         if in_module and isinstance(old, Tensor) and old.kind == "buffer":
             return replace(new, kind="buffer", held=held)
         return replace(new, held=held, place=moves.place_of(new), owner=None)
-    if isinstance(new, Tensor) and new.held is None:
-        machine.memory.assign(new, "held", held)
-    elif isinstance(new, Module) and new.held is None:
+    if (isinstance(new, Tensor) and new.held is None) or (isinstance(new, Module) and new.held is None):
         machine.memory.assign(new, "held", held)
     elif isinstance(new, Sequence | Mapping):
         hold(machine, new, replace(held, kind="container"))
     return new
 
 
+def _held(machine: Machine, owner: Module | Instance, name: str, node: ast.AST) -> Held:
+    cls = owner.cls
+    methods = {method for method in ("to", "update", "compute", "reset") if cls is not None and find(cls, method)}
+    return Held(
+        "attribute",
+        cls.node.name if cls is not None else "",
+        name,
+        node,
+        isinstance(owner, Module),
+        machine.frame.name,
+        movable="to" in methods,
+        accumulates="update" in methods or {"compute", "reset"} <= methods,
+    )
+
+
 def hold(machine: Machine, container: Sequence | Mapping, held: Held) -> None:
     """Record what keeps a container, and so each module and parameter in it."""
     if container.held is None:
         machine.memory.assign(container, "held", held)
-    inside = container.items or (container.element,) if isinstance(container, Sequence) else (*container.entries.values(), container.element)
+    inside = (
+        container.items or (container.element,)
+        if isinstance(container, Sequence)
+        else (*container.entries.values(), container.element)
+    )
     for part in inside:
         if isinstance(part, Module) and part.held is None:
             machine.memory.assign(part, "held", held)

@@ -275,9 +275,9 @@ def _blank(machine: Machine, cls: Class, arguments: Arguments, node: ast.AST) ->
 
 
 def _container_children(machine: Machine, cls: Class, arguments: Arguments) -> list[Value]:
-    if any(base.name in ("torch.nn.Sequential", "torch.nn.ModuleList") for base in _externals(cls)) and not attributes.find(
-        cls, "__init__"
-    ):
+    if any(
+        base.name in ("torch.nn.Sequential", "torch.nn.ModuleList") for base in _externals(cls)
+    ) and not attributes.find(cls, "__init__"):
         return module_calls.children_from(machine, arguments)
     return []
 
@@ -309,7 +309,9 @@ def field_names(cls: Class) -> list[str]:
     """The annotated names of a class and its bases, bases first."""
     inherited = [name for base in reversed(cls.bases) if isinstance(base, Class) for name in field_names(base)]
     own = [
-        part.target.id for part in cls.node.body if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+        part.target.id
+        for part in cls.node.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
     ]
     return [*inherited, *(name for name in own if name not in inherited)]
 

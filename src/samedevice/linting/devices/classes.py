@@ -11,19 +11,54 @@ from samedevice.linting.devices.values import UNKNOWN, Class, External, Function
 __all__ = ["define_class", "define_function"]
 
 _TRANSPARENT = frozenset(
-    """
-    torch.no_grad torch.inference_mode torch.enable_grad torch.jit.export torch.jit.ignore torch.jit.unused torch.compile
-    torch.amp.custom_fwd torch.amp.custom_bwd torch.cuda.amp.custom_fwd torch.cuda.amp.custom_bwd torch.autocast
-    torch.cuda.amp.autocast torch.amp.autocast functools.wraps functools.lru_cache functools.cache abc.abstractmethod
-    typing.override torch.no_grad.__call__ torch.set_grad_enabled typing.final
-    """.split()
+    [
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.enable_grad",
+        "torch.jit.export",
+        "torch.jit.ignore",
+        "torch.jit.unused",
+        "torch.compile",
+        "torch.amp.custom_fwd",
+        "torch.amp.custom_bwd",
+        "torch.cuda.amp.custom_fwd",
+        "torch.cuda.amp.custom_bwd",
+        "torch.autocast",
+        "torch.cuda.amp.autocast",
+        "torch.amp.autocast",
+        "functools.wraps",
+        "functools.lru_cache",
+        "functools.cache",
+        "abc.abstractmethod",
+        "typing.override",
+        "torch.no_grad.__call__",
+        "torch.set_grad_enabled",
+        "typing.final",
+    ]
 )
 """Decorators that leave what a call gives as it is."""
 
 _NOT_OPAQUE = frozenset(
-    "builtins.object abc.ABC typing.NamedTuple typing.Generic typing.Protocol enum.Enum enum.IntEnum builtins.Exception "
-    "torch.utils.data.Dataset torch.utils.data.IterableDataset torch.optim.Optimizer builtins.list builtins.dict "
-    "collections.UserDict collections.OrderedDict torch.autograd.Function builtins.tuple typing.TypedDict".split()
+    [
+        "builtins.object",
+        "abc.ABC",
+        "typing.NamedTuple",
+        "typing.Generic",
+        "typing.Protocol",
+        "enum.Enum",
+        "enum.IntEnum",
+        "builtins.Exception",
+        "torch.utils.data.Dataset",
+        "torch.utils.data.IterableDataset",
+        "torch.optim.Optimizer",
+        "builtins.list",
+        "builtins.dict",
+        "collections.UserDict",
+        "collections.OrderedDict",
+        "torch.autograd.Function",
+        "builtins.tuple",
+        "typing.TypedDict",
+    ]
 )
 
 _MODULE_NAMES = ("Module", "PreTrainedModel", "ModelMixin", "LightningModule", "GenerativeModel")
@@ -76,13 +111,19 @@ def define_class(machine: Machine, node: ast.ClassDef) -> None:
 
 def _is_dataclass(machine: Machine, decorator: ast.expr) -> bool:
     value = machine.evaluate(decorator.func if isinstance(decorator, ast.Call) else decorator)
-    return isinstance(value, External) and value.name in ("dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass")
+    return isinstance(value, External) and value.name in (
+        "dataclasses.dataclass",
+        "attr.s",
+        "attrs.define",
+        "attr.dataclass",
+    )
 
 
 def _is_setter(part: ast.stmt) -> bool:
     """`@name.setter` defines no method of that name."""
     return isinstance(part, ast.FunctionDef) and any(
-        isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter") for decorator in part.decorator_list
+        isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter")
+        for decorator in part.decorator_list
     )
 
 

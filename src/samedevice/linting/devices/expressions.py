@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from samedevice.linting.devices import attributes, calls, operations, truth
-from samedevice.linting.devices.lattice import as_place, join, join_all
+from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import CPU, Place
 from samedevice.linting.devices.sequences import element_of, item_of, sequence, unpack
@@ -115,7 +115,7 @@ def _unary(machine: Machine, node: ast.UnaryOp) -> Value:
 
 def _bool(machine: Machine, node: ast.BoolOp) -> Value:
     is_or = isinstance(node.op, ast.Or)
-    options = []
+    options: list[Value] = []
     for part in node.values:
         value = machine.evaluate(part)
         known = truth.of_value(value)
@@ -133,8 +133,9 @@ def _compare(machine: Machine, node: ast.Compare) -> Value:
         return Constant(known)
     if len(node.ops) == 1 and not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot):
         left, right = machine.evaluate(node.left), machine.evaluate(node.comparators[0])
-        operands = [(left, node.left, ""), (right, node.comparators[0], "")]
-        return operations.combine(machine, node, type(node.ops[0]).__name__.lower().removesuffix("e"), "elementwise", operands)
+        operands: list[operations.Argument] = [(left, node.left, ""), (right, node.comparators[0], "")]
+        name = type(node.ops[0]).__name__.lower()
+        return operations.combine(machine, node, name, "elementwise", operands)
     return UNKNOWN
 
 
@@ -199,7 +200,10 @@ def _slice_of(machine: Machine, value: Value, node: ast.Slice) -> Value:
     if value.items is None:
         return Sequence(None, value.element, value.held, value.node)
     bounds = [None if part is None else _number(machine.evaluate(part)) for part in (node.lower, node.upper, node.step)]
-    if any(part is not None and bound is None for part, bound in zip((node.lower, node.upper, node.step), bounds, strict=True)):
+    if any(
+        part is not None and bound is None
+        for part, bound in zip((node.lower, node.upper, node.step), bounds, strict=True)
+    ):
         return Sequence(None, value.element, value.held, value.node)
     if bounds[2] == 0:
         return UNKNOWN
@@ -340,11 +344,8 @@ def _bind_several(machine: Machine, targets: list[ast.expr], value: Value, node:
             bind_target(machine, target, item)
         return
     for position, target in enumerate(targets):
-        if isinstance(value, Symbol):
-            item: Value = value.part(f"[{position}]")
-        else:
-            item = element_of(machine, value, node)
-        bind_target(machine, target, item)
+        part = value.part(f"[{position}]") if isinstance(value, Symbol) else element_of(machine, value, node)
+        bind_target(machine, target, part)
 
 
 EXPRESSIONS: dict[type[ast.AST], Callable[[Machine, Any], Value]] = {

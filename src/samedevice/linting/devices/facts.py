@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass, field
 
 from samedevice.linting.devices.places import CPU, Certainty, Location, difference, resolve
-from samedevice.linting.devices.values import Module, Optimizer, Tensor, Value
+from samedevice.linting.devices.values import Optimizer, Tensor, Value
 
-__all__ = ["Conflict", "Facts", "LostLeaf", "MisplacedReplicas", "MoveDiscarded", "Operand", "StaleParameters", "Where"]
+__all__ = ["Conflict", "Fact", "Facts", "LostLeaf", "MoveDiscarded", "Operand", "StaleParameters", "Where"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +81,7 @@ class StaleParameters:
     where: Where
 
 
-@dataclass(frozen=True, slots=True)
-class MisplacedReplicas:
-    """DataParallel around a module that is not on its first device."""
-
-    node: ast.AST
-    module: Module
-    place: Location
-    first: Location
-    where: Where
-
-
-Fact = Conflict | MoveDiscarded | LostLeaf | StaleParameters | MisplacedReplicas
+Fact = Conflict | MoveDiscarded | LostLeaf | StaleParameters
 
 
 @dataclass(slots=True)
@@ -155,6 +144,8 @@ def _judge(pending: _Pending, current_index: int | None) -> Conflict | None:
         return None
     certainty, first, second = best
     culprit, other = (first, second) if _to_blame(first, second, operands) else (second, first)
+    if _is_hardcoded(other) and _is_placed(culprit):
+        culprit, other = other, culprit
     return Conflict(
         pending.node, pending.operation, pending.role, culprit, other, certainty, pending.where, pending.path
     )
@@ -169,6 +160,26 @@ def _to_blame(first: Operand, second: Operand, operands: tuple[Operand, ...]) ->
     if with_first != with_second:
         return with_first < with_second
     return _is_current(first.place) or not _is_current(second.place)
+
+
+def _is_hardcoded(operand: Operand) -> bool:
+    """Moved to an accelerator that is written down as a constant."""
+    origin = getattr(operand.value, "origin", None)
+    return origin is not None and origin.literal and not _is_cpu(operand.place)
+
+
+def _is_placed(operand: Operand) -> bool:
+    """Moved on purpose to a device that the program chooses."""
+    moved_at = getattr(operand.value, "moved_at", None)
+    origin = getattr(operand.value, "origin", None)
+    if moved_at is not None:
+        return not _names_constant(moved_at)
+    return origin is not None and origin.how in ("moved", "made on") and not origin.literal
+
+
+def _names_constant(call: ast.AST) -> bool:
+    """`.cpu()`, `.to("cpu")`."""
+    return isinstance(call, ast.Call) and all(isinstance(part, ast.Constant) for part in call.args)
 
 
 def _is_cpu(place: Location | None) -> bool:

@@ -164,7 +164,12 @@ def _getattr(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
 
 
 def _deepcopy(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    return _copied(arguments.positional[0], {}) if arguments.positional else UNKNOWN
+    if not arguments.positional:
+        return UNKNOWN
+    copy = _copied(arguments.positional[0], {})
+    if isinstance(copy, Module):
+        copy.origin, copy.copied = machine.origin(node, "module"), True
+    return copy
 
 
 def _copied(value: Value, memo: dict[int, Value]) -> Value:
@@ -173,16 +178,20 @@ def _copied(value: Value, memo: dict[int, Value]) -> Value:
     if isinstance(value, Tensor):
         memo[id(value)] = replace(value, place=moves.place_of(value), owner=None)
     elif isinstance(value, Module):
-        copy = memo[id(value)] = replace(value, attributes={}, children=[])
-        copy.held = None
-        copy.attributes = {name: _copied(part, memo) for name, part in value.attributes.items() if not _own(part, value)}
+        copy = replace(value, attributes={}, children=[], held=None, moved=False, moved_at=None)
+        memo[id(value)] = copy
+        copy.attributes = {
+            name: _copied(part, memo) for name, part in value.attributes.items() if not _own(part, value)
+        }
         copy.children = [_copied(part, memo) for part in value.children]
     elif isinstance(value, Instance):
         instance = memo[id(value)] = replace(value, attributes={})
         instance.attributes.update({name: _copied(part, memo) for name, part in value.attributes.items()})
     elif isinstance(value, Sequence):
         items = tuple(_copied(item, memo) for item in value.items) if value.items is not None else None
-        memo[id(value)] = Sequence(items, _copied(value.element, memo) if items is None else join_all(items), node=value.node)
+        memo[id(value)] = Sequence(
+            items, _copied(value.element, memo) if items is None else join_all(items), node=value.node
+        )
     else:
         memo[id(value)] = value
     return memo[id(value)]
@@ -223,7 +232,9 @@ def parser_method(machine: Machine, parser: Parser, name: str, arguments: Argume
 
 
 def _add_argument(parser: Parser, arguments: Arguments) -> None:
-    names = [value.value for value in arguments.positional if isinstance(value, Constant) and isinstance(value.value, str)]
+    names = [
+        value.value for value in arguments.positional if isinstance(value, Constant) and isinstance(value.value, str)
+    ]
     destination = arguments.keywords.get("dest")
     if isinstance(destination, Constant) and isinstance(destination.value, str):
         name = destination.value
@@ -237,7 +248,9 @@ def _add_argument(parser: Parser, arguments: Arguments) -> None:
 
 
 def _range(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    values = [value.value for value in arguments.positional if isinstance(value, Constant) and isinstance(value.value, int)]
+    values = [
+        value.value for value in arguments.positional if isinstance(value, Constant) and isinstance(value.value, int)
+    ]
     if len(values) == len(arguments.positional) and 0 < len(values) <= 2 and 0 <= len(range(*values)) <= 4:
         return sequence([Constant(number) for number in range(*values)])
     return Sequence(None)

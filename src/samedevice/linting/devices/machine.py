@@ -86,9 +86,7 @@ class Frame:
 class Machine:
     """Interprets one file."""
 
-    def __init__(
-        self, table: dict[type[ast.AST], Callable[..., Any]], call: Callable[..., Value], budget: int
-    ) -> None:
+    def __init__(self, table: dict[type[ast.AST], Callable[..., Any]], call: Callable[..., Value], budget: int) -> None:
         self.table = table
         self._call = call
         self.memory = Memory()
@@ -124,7 +122,8 @@ class Machine:
             return UNKNOWN
         self._nesting += 1
         try:
-            return handler(self, node)
+            value: Value = handler(self, node)
+            return value
         finally:
             self._nesting -= 1
 
@@ -219,5 +218,3 @@ class Machine:
         """Keep an operation for judgement."""
         path = tuple(frame.call for frame in self.frames if frame.call is not None)
         self.facts.operation(node, operation, role, tuple(operands), self.where(), path)
-
-

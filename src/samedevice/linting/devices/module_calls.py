@@ -6,15 +6,16 @@ import ast
 from dataclasses import replace
 
 from samedevice.linting.devices import attributes, moves, operations, tensor_methods
-from samedevice.linting.devices.facts import MisplacedReplicas, Operand
+from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import as_place, join_all
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operation_tables import PARAMETERLESS, RECURRENT, WEIGHTED, WEIGHTED_LOSSES
-from samedevice.linting.devices.places import CPU, CUDA, Certainty, Location, Place, difference, resolve
+from samedevice.linting.devices.places import CPU, CUDA, Location, Place
 from samedevice.linting.devices.sequences import parameter_of, sequence
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Constant,
+    Device,
     Either,
     Function,
     Held,
@@ -32,8 +33,22 @@ __all__ = ["call", "call_method", "call_moved", "children_from", "construct", "d
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
 _MOVES = {"cuda": CUDA, "cpu": CPU, "xpu": Place("xpu"), "hpu": Place("hpu"), "npu": Place("npu")}
 _SELF = frozenset(
-    "train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty register_forward_hook "
-    "register_forward_pre_hook".split()
+    [
+        "train",
+        "eval",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "type",
+        "requires_grad_",
+        "apply",
+        "share_memory",
+        "compile",
+        "to_empty",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+    ]
 )
 
 
@@ -105,6 +120,7 @@ def call(machine: Machine, module: Module | Either, arguments: Arguments, node: 
     if module.name == "Sequential":
         return _call_chain(machine, module, arguments, node)
     if module.name == "DataParallel" and module.children:
+        _check_replicas(machine, module, node)
         return machine.call(module.children[0], arguments, node)
     if module.name in WEIGHTED:
         return _call_weighted(machine, module, arguments, node)
@@ -149,7 +165,8 @@ def _call_chain(machine: Machine, module: Module, arguments: Arguments, node: as
 
 def _call_weighted(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:
     weight = Operand(module, module.place, getattr(node, "func", node), "weight")
-    operands, hidden = [weight], []
+    operands = [weight]
+    hidden: list[Operand] = []
     for position, (value, part, name) in enumerate(arguments.all()):
         recurrent = module.name in RECURRENT and (position == 1 or name in ("hx", "hidden"))
         for tensor, inner, _ in operations.tensors_in(value, part, name):
@@ -180,7 +197,9 @@ def _call_loss(machine: Machine, module: Module, arguments: Arguments, node: ast
         for tensor, part, name in operations.tensors_in(*argument)
     ]
     weights = [
-        Operand(value, value.place, node, name) for name, value in module.attributes.items() if isinstance(value, Tensor)
+        Operand(value, value.place, node, name)
+        for name, value in module.attributes.items()
+        if isinstance(value, Tensor)
     ]
     if operations.may_conflict(operands):
         machine.report(node, module.name, "strict", operands)
@@ -255,13 +274,19 @@ def _apply_move(machine: Machine, module: Module, place: Location | None, node: 
     return module
 
 
-def _own_apply(machine: Machine, module: Module, location: Location, node: ast.AST, seen: set[int] | None = None) -> None:
+def _own_apply(
+    machine: Machine, module: Module, location: Location, node: ast.AST, seen: set[int] | None = None
+) -> None:
     """Call `_apply` of the file's own classes, which may move more than what is registered."""
     seen = set() if seen is None else seen
     if id(module) in seen:
         return
     seen.add(id(module))
-    if module.cls is not None and (found := attributes.find(module.cls, "_apply")) is not None and isinstance(found[0], Function):
+    if (
+        module.cls is not None
+        and (found := attributes.find(module.cls, "_apply")) is not None
+        and isinstance(found[0], Function)
+    ):
         bound = attributes.read(machine, module, "_apply", node)
         machine.call(bound, Arguments([Mover(location)], [node]), node)
     for part in list(moves.registered(module)):
@@ -293,7 +318,9 @@ def _children(module: Module, name: str) -> Value:
 
 def _register(machine: Machine, module: Module, name: str, arguments: Arguments, node: ast.AST) -> Value:
     key = arguments.get(0, "name")
-    value = arguments.get(1, "tensor" if name == "register_buffer" else "param" if name == "register_parameter" else "module")
+    value = arguments.get(
+        1, "tensor" if name == "register_buffer" else "param" if name == "register_parameter" else "module"
+    )
     if not isinstance(key, Constant) or not isinstance(key.value, str) or value is None:
         return Constant(None)
     if isinstance(value, Tensor) and name == "register_buffer":
@@ -315,28 +342,34 @@ def _grow(machine: Machine, module: Module, name: str, arguments: Arguments) -> 
 
 
 def data_parallel(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    """`nn.DataParallel(module, device_ids)`: the module must be on the first of them, cuda:0 by default.
-
-    Source: torch/nn/parallel/data_parallel.py, `forward`.
-    """
+    """`nn.DataParallel(module, device_ids)`."""
     module = arguments.get(0, "module")
     if not isinstance(module, Module):
         return module if module is not None else UNKNOWN
-    ids = arguments.get(1, "device_ids")
-    first: Place | None = Place("cuda", 0)
-    if ids is not None and not (isinstance(ids, Constant) and ids.value is None):
-        head = ids.items[0] if isinstance(ids, Sequence) and ids.items else UNKNOWN
-        number = head.value if isinstance(head, Constant) else None
-        place = as_place(head)
-        first = Place("cuda", number) if isinstance(number, int) else place if isinstance(place, Place) else None
-    here = moves.module_place(module)
-    found = resolve(here) if here is not None else None
-    if isinstance(found, Place) and found != CPU and first is not None and isinstance(found.index, int):
-        if difference(found, first, current_index=0) is Certainty.CERTAIN:
-            machine.facts.add(MisplacedReplicas(node, module, found, first, machine.where()))
-    wrapped = Module("DataParallel", None, {"module": module}, None, machine.origin(node, "module"))
+    first = Device(_first_device(arguments.get(1, "device_ids")))
+    wrapped = Module("DataParallel", None, {"module": module, "first": first}, None, machine.origin(node, "module"))
     wrapped.children = [module]
     return wrapped
+
+
+def _first_device(ids: Value | None) -> Location | None:
+    if ids is None or (isinstance(ids, Constant) and ids.value is None):
+        return Place("cuda", 0)
+    head = ids.items[0] if isinstance(ids, Sequence) and ids.items else UNKNOWN
+    number = head.value if isinstance(head, Constant) else None
+    return Place("cuda", number) if isinstance(number, int) else as_place(head)
+
+
+def _check_replicas(machine: Machine, module: Module, node: ast.AST) -> None:
+    """The module must be on the first device. Source: torch/nn/parallel/data_parallel.py, `forward`."""
+    inner, first = module.children[0], module.attributes["first"]
+    if isinstance(inner, Module) and isinstance(first, Device):
+        operands = [
+            Operand(inner, moves.module_place(inner), module.origin.node, "module"),
+            Operand(first, first.place, module.origin.node, "device_ids[0]"),
+        ]
+        if operations.may_conflict(operands):
+            machine.report(node, "DataParallel", "replicas", operands)
 
 
 def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:

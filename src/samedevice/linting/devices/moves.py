@@ -94,7 +94,9 @@ def moved_tensor(machine: Machine, tensor: Tensor, place: Location | None, node:
         owner=None,
         kind="plain",
         leaf=not tensor.requires_grad,
+        lost_leaf=tensor.requires_grad and tensor.leaf,
         part_of=None,
+        copied=False,
     )
 
 

@@ -16,7 +16,6 @@ from samedevice.linting.devices.places import CPU, Cell, Certainty, Location, Pl
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Constant,
-    Either,
     Module,
     Sequence,
     Symbol,
@@ -147,7 +146,11 @@ def _result(operands: list[Operand], arguments: list[Argument]) -> Value:
     base = base or next((o.value for o in operands if isinstance(o.value, Tensor) and o.place is place), values[0])
     scalars = {value.scalar for value in values}
     scalar = False if False in scalars else True if scalars == {True} and len(values) == len(arguments) else None
-    if scalar is None and len(values) == 1 and all(isinstance(v, Constant) for v, *_ in arguments if v is not values[0]):
+    if (
+        scalar is None
+        and len(values) == 1
+        and all(isinstance(v, Constant) for v, *_ in arguments if v is not values[0])
+    ):
         scalar = values[0].scalar
     return Tensor(
         place,

@@ -34,7 +34,7 @@ def construct(machine: Machine, parent: str, name: str, arguments: Arguments, no
         return UNKNOWN
     params = arguments.get(0, "params") or UNKNOWN
     for tensor, where in _tensors(params, arguments.node(0, "params", node)):
-        if tensor.requires_grad and not tensor.leaf and tensor.kind != "parameter":
+        if tensor.lost_leaf:
             machine.facts.add(LostLeaf(where, "optimizer", tensor, machine.where()))
     modules = tuple(_modules(params))
     snapshots = tuple((module, tuple(_contents(module))) for module in modules)
@@ -83,7 +83,9 @@ def _contents(module: Module, seen: set[int] | None = None) -> Iterator[tuple[Mo
         return
     seen.add(id(module))
     for name, value in module.attributes.items():
-        if isinstance(value, Module) or (isinstance(value, Tensor) and value.kind == "parameter" and value.owner is None):
+        if isinstance(value, Module) or (
+            isinstance(value, Tensor) and value.kind == "parameter" and value.owner is None
+        ):
             yield module, name, value
     for part in moves.registered(module):
         if isinstance(part, Module):

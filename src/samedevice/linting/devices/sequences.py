@@ -100,7 +100,11 @@ def item_of(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
 
 
 def _child(module: Module, key: Value) -> Value:
-    if isinstance(key, Constant) and isinstance(key.value, int) and -len(module.children) <= key.value < len(module.children):
+    if (
+        isinstance(key, Constant)
+        and isinstance(key.value, int)
+        and -len(module.children) <= key.value < len(module.children)
+    ):
         return module.children[key.value]
     if isinstance(key, Constant) and isinstance(key.value, str):
         return module.attributes.get(key.value, join_all(module.children))

@@ -63,7 +63,9 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> bool:
 
 
 def _name_of(operator: ast.operator) -> str:
-    return {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}.get(type(operator), type(operator).__name__.lower())
+    return {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}.get(
+        type(operator), type(operator).__name__.lower()
+    )
 
 
 def _expression(machine: Machine, node: ast.Expr) -> bool:

@@ -26,24 +26,149 @@ from samedevice.linting.devices.values import (
 __all__ = ["MEANINGFUL_ON_UNKNOWN", "call", "target_of"]
 
 MEANINGFUL_ON_UNKNOWN = frozenset(
-    "to cuda cpu xpu new_zeros new_ones new_empty new_full new_tensor type_as clone detach contiguous view reshape unsqueeze "
-    "squeeze flatten transpose permute expand repeat float long int bool half double expand_as view_as index_select gather "
-    "masked_fill masked_select matmul mm bmm add sub mul div scatter scatter_add index_add masked_fill_ scatter_ "
-    "copy_ add_ sub_ mul_ div_ index_copy_ index_fill_".split()
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "xpu",
+        "new_zeros",
+        "new_ones",
+        "new_empty",
+        "new_full",
+        "new_tensor",
+        "type_as",
+        "clone",
+        "detach",
+        "contiguous",
+        "view",
+        "reshape",
+        "unsqueeze",
+        "squeeze",
+        "flatten",
+        "transpose",
+        "permute",
+        "expand",
+        "repeat",
+        "float",
+        "long",
+        "int",
+        "bool",
+        "half",
+        "double",
+        "expand_as",
+        "view_as",
+        "index_select",
+        "gather",
+        "masked_fill",
+        "masked_select",
+        "matmul",
+        "mm",
+        "bmm",
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "scatter",
+        "scatter_add",
+        "index_add",
+        "masked_fill_",
+        "scatter_",
+        "copy_",
+        "add_",
+        "sub_",
+        "mul_",
+        "div_",
+        "index_copy_",
+        "index_fill_",
+    ]
 )
 
 _PLACES = {"cuda": "cuda", "xpu": "xpu", "hpu": "hpu", "npu": "npu", "mtia": "mtia"}
 
 _NO_TENSOR = frozenset(
-    "item tolist size dim numel nelement ndimension stride storage_offset data_ptr element_size get_device is_contiguous "
-    "is_floating_point is_complex is_signed is_shared is_pinned storage untyped_storage backward register_hook "
-    "retain_grad has_names __len__ is_set_to is_inference __array__".split()
+    [
+        "item",
+        "tolist",
+        "size",
+        "dim",
+        "numel",
+        "nelement",
+        "ndimension",
+        "stride",
+        "storage_offset",
+        "data_ptr",
+        "element_size",
+        "get_device",
+        "is_contiguous",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "is_shared",
+        "is_pinned",
+        "storage",
+        "untyped_storage",
+        "backward",
+        "register_hook",
+        "retain_grad",
+        "has_names",
+        "__len__",
+        "is_set_to",
+        "is_inference",
+        "__array__",
+    ]
 )
 
-_FIRST_DIMENSION = frozenset({"flatten", "nonzero", "view", "reshape", "unsqueeze", "expand", "repeat", "topk", "argsort", "sort", "view_as", "repeat_interleave", "unfold", "diagonal", "diag", "triu", "tril", "t", "transpose", "permute", "chunk", "split", "cumsum"})
+_FIRST_DIMENSION = frozenset(
+    {
+        "flatten",
+        "nonzero",
+        "view",
+        "reshape",
+        "unsqueeze",
+        "expand",
+        "repeat",
+        "topk",
+        "argsort",
+        "sort",
+        "view_as",
+        "repeat_interleave",
+        "unfold",
+        "diagonal",
+        "diag",
+        "triu",
+        "tril",
+        "t",
+        "transpose",
+        "permute",
+        "chunk",
+        "split",
+        "cumsum",
+    }
+)
 _REDUCTIONS = frozenset(
-    "sum mean max min argmax argmin any all prod norm std var median mode amax amin logsumexp nansum nanmean quantile "
-    "count_nonzero".split()
+    [
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "argmax",
+        "argmin",
+        "any",
+        "all",
+        "prod",
+        "norm",
+        "std",
+        "var",
+        "median",
+        "mode",
+        "amax",
+        "amin",
+        "logsumexp",
+        "nansum",
+        "nanmean",
+        "quantile",
+        "count_nonzero",
+    ]
 )
 _NEW = frozenset({"new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"})
 
@@ -80,9 +205,63 @@ def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node
 
 
 _KEPT_BY_BATCH = frozenset(
-    "sum mean max min argmax topk softmax log_softmax sigmoid tanh relu exp log sqrt pow abs clamp eq ne lt le gt ge t chunk "
-    "split unbind norm sample rsample log_prob entropy get values items triu tril nonzero any all sort argsort cumsum "
-    "expand_as bool byte type roll flip square neg eval train requires_grad_ half".split()
+    [
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "argmax",
+        "topk",
+        "softmax",
+        "log_softmax",
+        "sigmoid",
+        "tanh",
+        "relu",
+        "exp",
+        "log",
+        "sqrt",
+        "pow",
+        "abs",
+        "clamp",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "t",
+        "chunk",
+        "split",
+        "unbind",
+        "norm",
+        "sample",
+        "rsample",
+        "log_prob",
+        "entropy",
+        "get",
+        "values",
+        "items",
+        "triu",
+        "tril",
+        "nonzero",
+        "any",
+        "all",
+        "sort",
+        "argsort",
+        "cumsum",
+        "expand_as",
+        "bool",
+        "byte",
+        "type",
+        "roll",
+        "flip",
+        "square",
+        "neg",
+        "eval",
+        "train",
+        "requires_grad_",
+        "half",
+    ]
 )
 
 
@@ -116,7 +295,13 @@ def target_of(arguments: Arguments) -> tuple[Location | None, bool, bool]:
 
 def _to(machine: Machine, tensor: Tensor, arguments: Arguments, node: ast.AST) -> Value:
     if _only_dtype(arguments):
-        return replace(tensor, place=moves.place_of(tensor), owner=None, kind="plain", leaf=tensor.leaf and not tensor.requires_grad)
+        return replace(
+            tensor,
+            place=moves.place_of(tensor),
+            owner=None,
+            kind="plain",
+            leaf=tensor.leaf and not tensor.requires_grad,
+        )
     place, given, literal = target_of(arguments)
     if not given:
         return tensor
@@ -124,7 +309,9 @@ def _to(machine: Machine, tensor: Tensor, arguments: Arguments, node: ast.AST) -
 
 
 def _only_dtype(arguments: Arguments) -> bool:
-    values = [(value, name) for value, _, name in arguments.all() if name not in ("non_blocking", "copy", "memory_format")]
+    values = [
+        (value, name) for value, _, name in arguments.all() if name not in ("non_blocking", "copy", "memory_format")
+    ]
     return bool(values) and all(
         name == "dtype" or (isinstance(value, External) and value.name.startswith("torch.")) for value, name in values
     )
@@ -150,7 +337,10 @@ def _cuda(machine: Machine, tensor: Tensor, kind: Place, arguments: Arguments, n
 
 def _numpy(machine: Machine, tensor: Tensor, node: ast.AST) -> Value:
     place = moves.place_of(tensor)
-    operands = [Operand(tensor, place, getattr(getattr(node, "func", node), "value", node)), Operand(UNKNOWN, CPU, node)]
+    operands = [
+        Operand(tensor, place, getattr(getattr(node, "func", node), "value", node)),
+        Operand(UNKNOWN, CPU, node),
+    ]
     if tensor.certain and operations.may_conflict(operands):
         machine.report(node, "numpy", "numpy", operands)
     return UNKNOWN
@@ -197,11 +387,13 @@ def _operation(machine: Machine, tensor: Tensor, name: str, arguments: Arguments
     if base != name:
         return tensor
     if role == "none":
-        result = replace(result, place=moves.place_of(tensor), kind=tensor.kind if name in _SAME else "plain")
+        kind = tensor.kind if name == "contiguous" else "plain"
+        result = replace(result, place=moves.place_of(tensor), kind=kind, copied=tensor.copied or _copies(name, tensor))
     return replace(result, scalar=scalar_after(name, tensor, result, arguments))
 
 
-_SAME = frozenset({"contiguous"})
+def _copies(name: str, tensor: Tensor) -> bool:
+    return name in ("clone", "detach") and (tensor.owner is not None or tensor.kind == "parameter")
 
 
 def scalar_after(name: str, tensor: Tensor, result: Tensor, arguments: Arguments) -> bool | None:

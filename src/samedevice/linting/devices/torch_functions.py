@@ -69,7 +69,9 @@ def _function(machine: Machine, name: str, arguments: Arguments, node: ast.AST) 
         return result
     first = operations.as_tensor(arguments.positional[0]) if arguments.positional else None
     rest = Arguments(arguments.positional[1:], arguments.nodes[1:], arguments.keywords, arguments.keyword_nodes)
-    result.scalar = scalar_after(name, first, result, rest) if first is not None else False if role == "strict" else None
+    result.scalar = (
+        scalar_after(name, first, result, rest) if first is not None else False if role == "strict" else None
+    )
     if name in _LOSSES:
         reduction = arguments.keywords.get("reduction")
         result.scalar = True if reduction is None else None
@@ -79,12 +81,47 @@ def _function(machine: Machine, name: str, arguments: Arguments, node: ast.AST) 
 
 
 _LOSSES = frozenset(
-    "cross_entropy mse_loss l1_loss nll_loss smooth_l1_loss huber_loss binary_cross_entropy kl_div "
-    "binary_cross_entropy_with_logits ctc_loss".split()
+    [
+        "cross_entropy",
+        "mse_loss",
+        "l1_loss",
+        "nll_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "binary_cross_entropy",
+        "kl_div",
+        "binary_cross_entropy_with_logits",
+        "ctc_loss",
+    ]
 )
 _NEVER_SCALAR = frozenset(
-    "cat stack hstack vstack matmul mm bmm linear embedding conv1d conv2d conv3d outer bincount one_hot flatten reshape "
-    "unsqueeze nonzero tril triu stft cdist meshgrid as_tensor_".split()
+    [
+        "cat",
+        "stack",
+        "hstack",
+        "vstack",
+        "matmul",
+        "mm",
+        "bmm",
+        "linear",
+        "embedding",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "outer",
+        "bincount",
+        "one_hot",
+        "flatten",
+        "reshape",
+        "unsqueeze",
+        "nonzero",
+        "tril",
+        "triu",
+        "stft",
+        "cdist",
+        "meshgrid",
+        "as_tensor_",
+    ]
 )
 
 
@@ -124,7 +161,9 @@ def _has_no_dimensions(name: str, arguments: Arguments) -> bool | None:
     return bool(isinstance(first, Sequence) and first.items == () and name == "full")
 
 
-def _check_generator(machine: Machine, generator: Generator, place: Location | None, arguments: Arguments, node: ast.AST) -> None:
+def _check_generator(
+    machine: Machine, generator: Generator, place: Location | None, arguments: Arguments, node: ast.AST
+) -> None:
     """Source: the check of `check_generator`: "Expected a 'cuda' device type for generator but found 'cpu'"."""
     here = Operand(UNKNOWN, place, node, "device")
     there = Operand(generator, generator.place, arguments.keyword_nodes["generator"], "generator")
@@ -167,7 +206,9 @@ def _index_text(index: Value, arguments: Arguments) -> str:
 
 def _generator(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     given = arguments.get(0, "device")
-    return Generator(CPU if given is None else as_place(given), machine.origin(node, "made" if given is None else "made on"))
+    return Generator(
+        CPU if given is None else as_place(given), machine.origin(node, "made" if given is None else "made on")
+    )
 
 
 def _as_tensor(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
@@ -242,7 +283,9 @@ def _parameter(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     tensor = operations.as_tensor(data) if data is not None else None
     place = moves.place_of(tensor) if tensor else None
     wants = not (isinstance(grad, Constant) and grad.value is False)
-    return Tensor(place, machine.origin(node, "module"), tensor.scalar if tensor else None, kind="parameter", requires_grad=wants)
+    return Tensor(
+        place, machine.origin(node, "module"), tensor.scalar if tensor else None, kind="parameter", requires_grad=wants
+    )
 
 
 def _buffer(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:

@@ -57,7 +57,11 @@ def compare(machine: Machine, node: ast.Compare) -> bool | None:
         return None if inside is None else inside is isinstance(operator, ast.In)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _compare_constants(operator, left.value, right.value)
-    if isinstance(operator, ast.Eq | ast.NotEq) and isinstance(left, Device | Constant) and isinstance(right, Device | Constant):
+    if (
+        isinstance(operator, ast.Eq | ast.NotEq)
+        and isinstance(left, Device | Constant)
+        and isinstance(right, Device | Constant)
+    ):
         equal = _equal_places(left, right)
         return None if equal is None else equal is isinstance(operator, ast.Eq)
     return None

@@ -116,6 +116,10 @@ class Held:
     in_module: bool = False
     """The owner is an nn.Module."""
     function: str = ""
+    movable: bool = False
+    """The owner has a `to` of its own."""
+    accumulates: bool = False
+    """The owner takes in values from call to call, as a metric does."""
 
 
 @dataclass(slots=True, eq=False)
@@ -137,6 +141,10 @@ class Tensor(Value):
     """The modules whose parameters it was computed with."""
     part_of: Tensor | None = None
     """The batch that it was taken out of."""
+    copied: bool = False
+    """Copied from a parameter, as it was then."""
+    lost_leaf: bool = False
+    """The moved copy of a leaf that requires gradients."""
 
 
 @dataclass(slots=True, eq=False)
@@ -154,6 +162,8 @@ class Module(Value):
     """For Sequential, ModuleList and ModuleDict; shared by what is known of all of them."""
     moved: bool = False
     moved_at: ast.AST | None = None
+    copied: bool = False
+    """Made by copying another module."""
     symbolic: bool = False
     external: bool = False
     """Of a class that is not seen here."""

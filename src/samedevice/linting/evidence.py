@@ -1,0 +1,54 @@
+"""Questions that several rules ask of a conflict."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.linting.devices.facts import Conflict, Fact
+from samedevice.linting.devices.places import CPU, Certainty, Place, resolve
+from samedevice.linting.devices.values import Held, Module, Origin, Tensor
+
+__all__ = ["conflict_over", "held_of", "is_certain", "made_here", "on_accelerator", "origin_of", "where_made"]
+
+
+def conflict_over(fact: Fact, kind: type[Tensor] | type[Module] | None = None) -> Conflict | None:
+    """The fact as a conflict whose culprit is of that kind, or None."""
+    if not isinstance(fact, Conflict):
+        return None
+    return fact if kind is None or isinstance(fact.culprit.value, kind) else None
+
+
+def origin_of(conflict: Conflict) -> Origin | None:
+    """What put the culprit where it is."""
+    origin = getattr(conflict.culprit.value, "origin", None)
+    return origin if isinstance(origin, Origin) else None
+
+
+def held_of(conflict: Conflict) -> Held | None:
+    """What keeps the culprit."""
+    held = getattr(conflict.culprit.value, "held", None)
+    return held if isinstance(held, Held) else None
+
+
+def made_here(conflict: Conflict) -> bool:
+    """Whether the culprit was made in the function in which it is used."""
+    origin = origin_of(conflict)
+    return origin is not None and origin.function == conflict.where.function
+
+
+def where_made(conflict: Conflict) -> ast.AST:
+    """The expression that made the culprit where that is in the same function, else where it is used."""
+    origin = origin_of(conflict)
+    return origin.node if origin is not None and made_here(conflict) else conflict.node
+
+
+def is_certain(conflict: Conflict) -> bool:
+    """Whether the conflict holds by what the code does, not only by convention."""
+    return conflict.certainty is Certainty.CERTAIN
+
+
+def on_accelerator(conflict: Conflict) -> bool:
+    """Whether the culprit is on a named device that is not the CPU."""
+    place = conflict.culprit.place
+    found = resolve(place) if place is not None else None
+    return isinstance(found, Place) and found != CPU

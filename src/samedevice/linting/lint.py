@@ -1,0 +1,131 @@
+"""Linting: files in, findings out. Nothing is run and torch is not needed; a file that cannot be read stops no other."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Iterator
+
+from samedevice.config import Config
+from samedevice.findings import Culprit, FileError, Finding, Location, Report
+from samedevice.linting import silencing, source, wording
+from samedevice.linting.devices.analysis import analyse
+from samedevice.linting.devices.facts import Conflict, Fact
+from samedevice.linting.rule import Rule, rules
+from samedevice.linting.selection import select_files
+from samedevice.linting.source import Source, SourceError
+
+__all__ = ["lint", "lint_source"]
+
+
+def lint(paths: Iterable[str | os.PathLike[str]], *, config: Config | None = None) -> Report:
+    """Find device faults in source files.
+
+    Args:
+        paths: files, and folders whose `.py` files are taken.
+        config: what to look for and where; the defaults where it is left out.
+
+    Returns:
+        The findings by file, line and column; files that could not be read or parsed are in `errors`.
+    """
+    config = Config() if config is None else config
+    findings: list[Finding] = []
+    errors: list[FileError] = []
+    for path in select_files(paths, config):
+        try:
+            data = source.read(path)
+            if source.mentions_torch(data):
+                findings.extend(lint_source(source.decode(data), str(path), config=config))
+        except SourceError as error:
+            errors.append(FileError(str(path), str(error)))
+    return Report(tuple(findings), "finding" if findings else "ok", errors=tuple(errors))
+
+
+def lint_source(text: str, filename: str = "<text>", *, config: Config | None = None) -> tuple[Finding, ...]:
+    """Find device faults in the text of one file.
+
+    Args:
+        text: Python source.
+        filename: its name, for locations and per-file settings.
+        config: what to look for.
+
+    Returns:
+        The findings by line and column.
+
+    Raises:
+        SourceError: the text is no Python.
+    """
+    config = Config() if config is None else config
+    parsed = source.parse(text, filename)
+    try:
+        facts = analyse(parsed.tree)
+    except RecursionError:
+        raise SourceError("too deeply nested to be followed") from None
+    comments = silencing.silencing_comments(text)
+    found = [
+        finding
+        for finding in _findings(facts, parsed)
+        if config.wants(finding.code, finding.cause, filename) and not _is_silenced(finding, comments)
+    ]
+    return tuple(sorted(found, key=_position))
+
+
+def _findings(facts: list[Fact], parsed: Source) -> Iterator[Finding]:
+    seen: set[tuple[str, int, int]] = set()
+    for fact in facts:
+        rule = next((rule for rule in rules() if rule.claims(fact)), None)
+        if rule is None:
+            continue
+        node = rule.at(fact)
+        place = (rule.slug, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
+        if place not in seen:
+            seen.add(place)
+            yield _finding(rule, fact, node, parsed)
+
+
+def _finding(rule: Rule, fact: Fact, node: ast.AST, parsed: Source) -> Finding:
+    (line, column), (end_line, end_column) = parsed.span(node)
+    return Finding(
+        code=rule.code,
+        cause=rule.slug,
+        message=rule.message(fact, parsed),
+        location=Location(
+            parsed.file,
+            line,
+            fact.where.function or None,
+            column + 1,
+            end_line,
+            end_column + 1,
+            parsed.line(line).strip(),
+        ),
+        severity="warning" if isinstance(fact, Conflict) and fact.certainty < fact.certainty.CERTAIN else "error",
+        operation=fact.operation if isinstance(fact, Conflict) else None,
+        culprit=_culprit(fact, parsed) if isinstance(fact, Conflict) else None,
+        expected_device=wording.place_name(fact.other.place) if isinstance(fact, Conflict) else None,
+        fix=rule.fix(fact, parsed),
+    )
+
+
+def _culprit(conflict: Conflict, parsed: Source) -> Culprit:
+    origin = getattr(conflict.culprit.value, "origin", None)
+    line = getattr(getattr(origin, "node", None), "lineno", None)
+    return Culprit(
+        wording.text_of(conflict.culprit.node, parsed),
+        parsed.file,
+        line,
+        wording.place_name(conflict.culprit.place),
+        source=parsed.line(line).strip() if line else None,
+    )
+
+
+def _is_silenced(finding: Finding, comments: dict[int, frozenset[str]]) -> bool:
+    location = finding.location
+    if not comments or location is None:
+        return False
+    lines = range(location.line, (location.end_line or location.line) + 1)
+    return silencing.silenced(comments, lines, finding.code, finding.cause)
+
+
+def _position(finding: Finding) -> tuple[int, int, str]:
+    location = finding.location
+    return (location.line, location.column or 0, finding.code) if location else (0, 0, finding.code)

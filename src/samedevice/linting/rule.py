@@ -1,0 +1,69 @@
+"""What a rule is, and which there are: each reads the facts about a file and speaks for one cause."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from samedevice.findings import Fix
+from samedevice.linting.devices.facts import Fact
+from samedevice.linting.source import Source
+
+__all__ = ["ORDER", "Rule", "rules"]
+
+
+def _no_fix(fact: Fact, source: Source) -> Fix | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Speaks for one cause. The first rule of `ORDER` that claims a fact reports it; no fact is reported twice."""
+
+    code: str
+    slug: str
+    claims: Callable[[Fact], bool]
+    at: Callable[[Fact], ast.AST]
+    """The node where the finding is reported: where the mend goes, else where the fault surfaces."""
+    message: Callable[[Fact, Source], str]
+    fix: Callable[[Fact, Source], Fix | None] = _no_fix
+
+
+ORDER = (
+    "numpy_on_cuda",
+    "lengths_must_be_cpu",
+    "generator_device",
+    "dataparallel_misplaced",
+    "optimizer_stale_params",
+    "optimizer_state",
+    "other",
+    "result_discarded",
+    "module_created_in_forward",
+    "plain_container",
+    "stale_cache",
+    "hardcoded_device",
+    "criterion_not_moved",
+    "checkpoint_map_location",
+    "scaler_or_scheduler",
+    "metric_state",
+    "nested_batch",
+    "plain_attribute",
+    "global_tensor",
+    "hidden_state",
+    "second_model_not_moved",
+    "model_not_moved",
+    "split_model",
+    "index_device",
+    "factory_default_device",
+    "input_not_moved",
+)
+"""The rules' modules, the most particular cause first."""
+
+
+@functools.cache
+def rules() -> tuple[Rule, ...]:
+    """Every rule, in order."""
+    return tuple(importlib.import_module(f"samedevice.linting.rules.{name}").RULE for name in ORDER)

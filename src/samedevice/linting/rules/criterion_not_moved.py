@@ -1,0 +1,57 @@
+"""SD122: the class weights of a loss stayed behind."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.findings import Fix
+from samedevice.linting import edits, wording
+from samedevice.linting.devices.facts import Conflict, Fact, Operand
+from samedevice.linting.devices.values import Tensor
+from samedevice.linting.evidence import conflict_over, is_certain
+from samedevice.linting.rule import Rule
+from samedevice.linting.source import Source
+
+
+def _claims(fact: Fact) -> bool:
+    conflict = conflict_over(fact)
+    return conflict is not None and conflict.role == "criterion" and is_certain(conflict)
+
+
+def _at(fact: Fact) -> ast.AST:
+    return fact.node
+
+
+def _weight(conflict: Conflict) -> Operand:
+    return conflict.culprit if conflict.culprit.argument in ("weight", "pos_weight") else conflict.other
+
+
+def _message(fact: Fact, source: Source) -> str:
+    assert isinstance(fact, Conflict)
+    weight = _weight(fact)
+    other = fact.other if weight is fact.culprit else fact.culprit
+    return (
+        f"the {weight.argument} of {fact.operation} is on {wording.place_name(weight.place)}, its input on "
+        f"{wording.place_name(other.place)}"
+    )
+
+
+def _fix(fact: Fact, source: Source) -> Fix | None:
+    assert isinstance(fact, Conflict)
+    weight = _weight(fact)
+    other = fact.other if weight is fact.culprit else fact.culprit
+    device = wording.device_expression(fact, source, beside=other)
+    held = weight.value.held if isinstance(weight.value, Tensor) else None
+    if held is None or device is None or held.function != fact.where.function:
+        return None
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and any(part is held.node for part in _arguments(node)):
+            return Fix(f"….to({device})", (edits.append(source, node, f".to({device})"),))
+    return None
+
+
+def _arguments(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
+RULE = Rule("SD122", "criterion-not-moved", _claims, _at, _message, _fix)

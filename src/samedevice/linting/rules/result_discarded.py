@@ -1,0 +1,36 @@
+"""SD105: `x.to(device)` returns the moved tensor, and nobody keeps it."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.findings import Fix
+from samedevice.linting import edits, wording
+from samedevice.linting.devices.facts import Fact, MoveDiscarded
+from samedevice.linting.rule import Rule
+from samedevice.linting.source import Source
+
+
+def _claims(fact: Fact) -> bool:
+    return isinstance(fact, MoveDiscarded)
+
+
+def _at(fact: Fact) -> ast.AST:
+    return fact.node
+
+
+def _message(fact: Fact, source: Source) -> str:
+    assert isinstance(fact, MoveDiscarded)
+    name = wording.text_of(fact.target, source)
+    return f"the result of `{wording.text_of(fact.node.value, source)}` is dropped; `{name}` itself stays where it is"
+
+
+def _fix(fact: Fact, source: Source) -> Fix | None:
+    assert isinstance(fact, MoveDiscarded)
+    if not isinstance(fact.target, ast.Name | ast.Attribute | ast.Subscript):
+        return None
+    text = f"{source.segment(fact.target)} = {source.segment(fact.node)}"
+    return Fix(text, (edits.replace(source, fact.node, text),))
+
+
+RULE = Rule("SD105", "result-discarded", _claims, _at, _message, _fix)

@@ -1,0 +1,117 @@
+"""Reading a source file: bytes to text as Python does it, text to a tree, and places in the tree back to text."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import io
+import tokenize
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Source", "SourceError", "decode", "mentions_torch", "parse", "read"]
+
+_LARGEST = 20_000_000
+
+
+class SourceError(Exception):
+    """A file that cannot be read or parsed; the text says why and, where known, in which line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A parsed file."""
+
+    file: str
+    text: str
+    tree: ast.Module
+    lines: tuple[str, ...]
+    """The lines without their ends."""
+
+    def line(self, number: int) -> str:
+        """The text of a line, counted from 1; empty past the end."""
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def column(self, number: int, offset: int) -> int:
+        """The index in the text of line `number` for an offset in its UTF-8 bytes, which is what `ast` counts in."""
+        line = self.line(number)
+        return offset if line.isascii() else len(line.encode()[:offset].decode(errors="ignore"))
+
+    def segment(self, node: ast.AST) -> str:
+        """The text of an expression or statement, as written."""
+        start, end = self.span(node)
+        if start[0] == end[0]:
+            return self.line(start[0])[start[1] : end[1]]
+        middle = [self.line(number) for number in range(start[0] + 1, end[0])]
+        return "\n".join([self.line(start[0])[start[1] :], *middle, self.line(end[0])[: end[1]]])
+
+    def span(self, node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Line and column where a node begins and ends; lines from 1, columns from 0, in characters."""
+        line: int = getattr(node, "lineno", 1)
+        end_line: int = getattr(node, "end_lineno", None) or line
+        end_offset: int = getattr(node, "end_col_offset", None) or 0
+        return (line, self.column(line, getattr(node, "col_offset", 0))), (end_line, self.column(end_line, end_offset))
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        SourceError: it cannot be read, or is too large to be source.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SourceError(f"larger than {_LARGEST // 1_000_000} MB; not read")
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}") from None
+
+
+def decode(data: bytes) -> str:
+    """The text of a source file, by its byte order mark or its coding comment, else as UTF-8.
+
+    Raises:
+        SourceError: the bytes are no text in that encoding.
+    """
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise SourceError(f"cannot be decoded: {error}") from None
+
+
+def mentions_torch(data: bytes) -> bool:
+    """Whether a file has anything to do with torch; most of a large tree has not, and need not be parsed."""
+    return b"torch" in data
+
+
+def parse(text: str, file: str) -> Source:
+    """The syntax tree of `text`.
+
+    Args:
+        text: Python source.
+        file: its name, for locations.
+
+    Returns:
+        The text with its tree.
+
+    Raises:
+        SourceError: it is no Python that this interpreter reads, or too deeply nested.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text, file)
+    except SyntaxError as error:
+        where = f"line {error.lineno}: " if error.lineno else ""
+        raise SourceError(f"{where}{error.msg}") from None
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        raise SourceError(f"cannot be parsed: {error or type(error).__name__}") from None
+    return Source(file, text, tree, _lines(text))
+
+
+@functools.lru_cache(maxsize=2)
+def _lines(text: str) -> tuple[str, ...]:
+    """Lines as `ast` counts them: split at line feeds and carriage returns only, never at a form feed."""
+    return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
