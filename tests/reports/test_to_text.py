@@ -104,3 +104,8 @@ def test_source_text_cannot_steer_the_terminal(run_report, met):
 
 def test_a_report_prints_itself(run_report):
     assert str(run_report) == to_text(run_report)
+
+
+def test_without_a_culprit_it_says_what_is_where(run_report, met):
+    unknown = replace(met, culprit=None, reasons=(), fix=None)
+    assert "  x is on cuda:0; self.pe[:, : x.size(1)] is on cpu\n" in to_text(replace(run_report, findings=(unknown,)))

@@ -74,6 +74,9 @@ def _finding(finding: Finding, paint: _Painter) -> Iterator[str]:
         yield from _where(finding.location, paint)
     if finding.culprit:
         yield from _culprit(finding.culprit, finding.location, paint)
+    elif finding.operands:
+        # Nobody to blame: what is where is all that is known.
+        yield from _wrap("  ", "; ".join(f"{o.name} is on {o.device}" for o in finding.operands))
     for reason in finding.reasons[:MOST_REASONS]:
         yield from _wrap("  ", reason)
     if finding.fix:
