@@ -6,26 +6,17 @@ A renderer reads values only. It opens no file, looks at no tensor and decides n
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 
 from samedevice.findings import Report
 from samedevice.reports.to_github import to_github as to_github
 from samedevice.reports.to_html import to_html as to_html
 from samedevice.reports.to_json import to_json as to_json
+from samedevice.reports.to_mermaid import to_mermaid as to_mermaid
 from samedevice.reports.to_sarif import to_sarif as to_sarif
 from samedevice.reports.to_text import to_text as to_text
 
 __all__ = ["RENDERERS", "to_github", "to_html", "to_json", "to_mermaid", "to_sarif", "to_text"]
-
-
-def to_mermaid(report: Report) -> str:
-    """A Mermaid flowchart of `report`; see `to_mermaid.py`."""
-    module = importlib.import_module("samedevice.reports.to_mermaid")
-    # The import has put the module in this function's place.
-    globals()["to_mermaid"] = module.to_mermaid
-    return str(module.to_mermaid(report))
-
 
 RENDERERS: dict[str, Callable[[Report], str]] = {
     "text": to_text,
