@@ -10,7 +10,7 @@ from samedevice.linting.devices import moves, operations, truth
 from samedevice.linting.devices.facts import LostLeaf, Operand
 from samedevice.linting.devices.lattice import join
 from samedevice.linting.devices.machine import Arguments, Machine
-from samedevice.linting.devices.places import CPU, Place, resolve
+from samedevice.linting.devices.places import CPU, Certainty, Place, difference, resolve
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Class,
@@ -59,6 +59,8 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
         return _of_object(machine, value, name, node)
     if isinstance(value, Class):
         found = find(value, name)
+        if found is None and name == "apply":
+            return Method(value, name)
         return _bound(machine, found, value, node) if found else UNKNOWN
     if isinstance(value, Symbol):
         return Device(value.cell) if name == "device" else value.part(f".{name}")
@@ -304,10 +306,16 @@ def _write_entry(machine: Machine, value: Mapping, key: Value, new: Value, targe
         machine.memory.assign(new, "held", value.held)
     if isinstance(key, Constant) and key.value.__hash__ is not None:
         machine.memory.write(value.entries, key.value, new)
-    elif value.element is UNKNOWN:
-        machine.memory.assign(value, "element", new)
     else:
+        _note_apart(machine, value, new)
         machine.memory.assign(value, "element", join(value.element, new))
+
+
+def _note_apart(machine: Machine, value: Mapping, new: Value) -> None:
+    old = value.element
+    if value.apart is None and isinstance(old, Tensor) and isinstance(new, Tensor):
+        if difference(moves.place_of(old), moves.place_of(new)) is Certainty.CERTAIN:
+            machine.memory.assign(value, "apart", (old, new))
 
 
 def _write_position(machine: Machine, value: Sequence, key: Value, new: Value) -> None:

@@ -9,15 +9,19 @@ from samedevice.linting.devices import (
     container_methods,
     library_functions,
     module_calls,
+    moves,
+    operations,
     optimizers,
     tensor_methods,
     torch_functions,
 )
-from samedevice.linting.devices.facts import MoveDiscarded
+from samedevice.linting.devices.facts import MoveDiscarded, Operand
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Frame, Machine
+from samedevice.linting.devices.places import Certainty, difference
 from samedevice.linting.devices.sequences import element_of, sequence
 from samedevice.linting.devices.values import (
+    NOTHING,
     UNKNOWN,
     Class,
     Constant,
@@ -75,7 +79,7 @@ def _expand_keywords(found: Arguments, value: Value, node: ast.expr) -> None:
     if not isinstance(value, Mapping):
         found.complete = False
         return
-    found.complete = found.complete and value.element is UNKNOWN and bool(value.entries)
+    found.complete = found.complete and value.element is NOTHING and bool(value.entries)
     for name, entry in value.entries.items():
         if isinstance(name, str):
             found.keywords[name] = entry
@@ -104,16 +108,21 @@ def call(machine: Machine, callee: Value, arguments: Arguments, node: ast.AST) -
         return module_calls.apply_mover(machine, callee, arguments, node)
     if isinstance(callee, Symbol):
         return _call_symbol(machine, callee, arguments, node)
-    _note_step(machine, arguments, node)
+    return _call_unknown(machine, arguments, node)
+
+
+def _call_unknown(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    """A call of something that is not seen: a GradScaler's methods are told by name, a module may be moved by it."""
+    name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+    first = arguments.positional[0] if arguments.positional else UNKNOWN
+    if name == "step" and isinstance(first, Optimizer):
+        optimizers.step(machine, first, node)
+    elif name == "scale" and isinstance(first, Tensor) and len(arguments.positional) == 1:
+        return first
+    else:
+        for value, _, _ in arguments.all():
+            moves.escape(machine, value)
     return UNKNOWN
-
-
-def _note_step(machine: Machine, arguments: Arguments, node: ast.AST) -> None:
-    """`scaler.step(optimizer)` and the like step the optimizer."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
-        for value in arguments.positional:
-            if isinstance(value, Optimizer):
-                optimizers.step(machine, value, node)
 
 
 def _call_symbol(machine: Machine, callee: Symbol, arguments: Arguments, node: ast.AST) -> Value:
@@ -131,6 +140,8 @@ def _call_symbol(machine: Machine, callee: Symbol, arguments: Arguments, node: a
 
 def _call_method(machine: Machine, method: Method, arguments: Arguments, node: ast.AST) -> Value:
     receiver = method.receiver
+    if isinstance(receiver, Class) and method.name == "apply":
+        return _apply_autograd(machine, receiver, arguments, node)
     if isinstance(receiver, Method) and receiver.name.startswith("super:") and machine.frame.cls is not None:
         return call_super(machine, receiver.receiver, machine.frame.cls, method.name, arguments, node)
     if isinstance(receiver, library_functions.Parser):
@@ -140,6 +151,35 @@ def _call_method(machine: Machine, method: Method, arguments: Arguments, node: a
     if isinstance(receiver, Module | Either):
         return module_calls.call_method(machine, receiver, method.name, arguments, node)
     return container_methods.call(machine, receiver, method.name, arguments, node)
+
+
+def _apply_autograd(machine: Machine, cls: Class, arguments: Arguments, node: ast.AST) -> Value:
+    """`Function.apply(…)`: its forward, and its backward for gradients where the results are.
+
+    Source: torch/csrc/autograd/engine.cpp, validate_outputs: a gradient must be where its input is.
+    """
+    forward, backward = attributes.find(cls, "forward"), attributes.find(cls, "backward")
+    if forward is None or backward is None:
+        return UNKNOWN
+    context = Instance(None, {}, open=True)
+    given = Arguments([context, *arguments.positional], [node, *arguments.nodes])
+    result = call(machine, forward[0], given, node)
+    if isinstance(result, Tensor):
+        gradients = call(machine, backward[0], Arguments([context, result], [node, node]), node)
+        _check_gradients(machine, gradients, arguments, node)
+    return result
+
+
+def _check_gradients(machine: Machine, gradients: Value, arguments: Arguments, node: ast.AST) -> None:
+    found = gradients.items if isinstance(gradients, Sequence) and gradients.items is not None else (gradients,)
+    for gradient, value, part in zip(found, arguments.positional, arguments.nodes, strict=False):
+        if isinstance(gradient, Tensor) and isinstance(value, Tensor):
+            operands = [
+                Operand(gradient, moves.place_of(gradient), gradient.origin.node if gradient.origin else node, "grad"),
+                Operand(value, moves.place_of(value), part, "input"),
+            ]
+            if operations.may_conflict(operands):
+                machine.report(operands[0].node, "backward", "gradient", operands)
 
 
 def _call_external(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> Value:
@@ -180,7 +220,6 @@ def nested_frame(machine: Machine) -> Frame:
     outer = machine.frame
     frame = Frame(({}, *outer.scopes), outer.name, outer.node, outer.cls, outer.receiver)
     frame.yields = outer.yields
-    frame.loops = 1
     return frame
 
 
@@ -188,6 +227,8 @@ def _call_function(machine: Machine, function: Function, arguments: Arguments, n
     if isinstance(function.receiver, Class) and isinstance(function.node, ast.Lambda):
         return UNKNOWN
     if not function.followed or not machine.may_follow(function.node) or not machine.spend(1):
+        for value, _, _ in arguments.all():
+            moves.escape(machine, value)
         return UNKNOWN
     scope = _bind(machine, function, arguments)
     return run_function(machine, function, scope, node)
@@ -205,11 +246,29 @@ def run_function(machine: Machine, function: Function, scope: dict[str, Value], 
         if isinstance(node, ast.Lambda):
             return machine.evaluate(node.body)
         ended = machine.execute(node.body)
+        _check_returns(machine, frame)
     if frame.yields:
         return Sequence(None, join_all(frame.yields), node=call_node)
     if not frame.returns:
         return Constant(None)
     return join_all(frame.returns if ended else [*frame.returns, Constant(None)])
+
+
+def _check_returns(machine: Machine, frame: Frame) -> None:
+    """A function that returns a tensor on its argument's device, and on another path one that it made on the CPU."""
+    tensors = [value for value in frame.returns if isinstance(value, Tensor)]
+    for made in tensors:
+        fresh = made.origin is not None and made.origin.how == "made" and made.origin.function == frame.name
+        if not fresh or made.scalar is not False or made.place is not machine.default_place or made.held is not None:
+            continue
+        for other in tensors:
+            if difference(made.place, moves.place_of(other)) is Certainty.CERTAIN and made.origin is not None:
+                operands = [
+                    Operand(made, made.place, made.origin.node, "returned"),
+                    Operand(other, moves.place_of(other), made.origin.node, "returned"),
+                ]
+                machine.report(made.origin.node, "return", "returns", operands)
+                return
 
 
 def _bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str, Value]:
@@ -230,7 +289,7 @@ def _bind(machine: Machine, function: Function, arguments: Arguments) -> dict[st
         else:
             extra[name] = value
     if spec.kwarg is not None:
-        scope[spec.kwarg.arg] = Mapping(dict(extra))
+        scope[spec.kwarg.arg] = Mapping(dict(extra), NOTHING if arguments.complete else UNKNOWN)
     _bind_defaults(machine, function, scope, complete=arguments.complete)
     return scope
 

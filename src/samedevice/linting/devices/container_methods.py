@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from samedevice.linting.devices import attributes, optimizers
+from samedevice.linting.devices import attributes, moves, optimizers
 from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.places import Certainty, difference
 from samedevice.linting.devices.sequences import sequence
 from samedevice.linting.devices.values import (
+    NOTHING,
     UNKNOWN,
     Constant,
     Generator,
@@ -62,7 +64,7 @@ def _sequence(machine: Machine, receiver: Sequence, name: str, arguments: Argume
     if name in ("extend", "update") and arguments.positional:
         other = arguments.positional[0]
         if isinstance(other, Sequence):
-            _add(machine, receiver, list(other.items) if other.items is not None else [other.element])
+            _add(machine, receiver, _inside(other))
         elif isinstance(other, Parameters):
             _add(machine, receiver, [other])
         return Constant(None)
@@ -76,10 +78,27 @@ def _sequence(machine: Machine, receiver: Sequence, name: str, arguments: Argume
     return UNKNOWN
 
 
+def _inside(other: Sequence) -> list[Value]:
+    if other.items is not None:
+        return list(other.items)
+    return list(other.apart) if other.apart is not None else [other.element]
+
+
+def two_apart(values: list[Value]) -> tuple[Tensor, Tensor] | None:
+    """Two tensors of a list that are certainly on different devices, or None."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    for first, second in zip(tensors, tensors[1:], strict=False):
+        if difference(moves.place_of(first), moves.place_of(second)) is Certainty.CERTAIN:
+            return first, second
+    return None
+
+
 def _add(machine: Machine, receiver: Sequence, values: list[Value]) -> None:
     before = receiver.items
     element = join_all(values) if before == () else join_all([receiver.element, *values])
-    items = (*before, *values) if before is not None and not machine.frame.loops and len(before) < 16 else None
+    items = (*before, *values) if before is not None and not machine.loops and len(before) < 16 else None
+    if receiver.apart is None:
+        machine.memory.assign(receiver, "apart", two_apart([receiver.element, *values]))
     machine.memory.assign(receiver, "items", items)
     machine.memory.assign(receiver, "element", element)
     if receiver.held is not None:
@@ -90,15 +109,16 @@ def _add(machine: Machine, receiver: Sequence, values: list[Value]) -> None:
 
 def _mapping(machine: Machine, receiver: Mapping, name: str, arguments: Arguments, node: ast.AST) -> Value:
     entries = receiver.entries
-    everything = join_all([*entries.values(), *([] if receiver.element is UNKNOWN else [receiver.element])])
+    everything = join_all([receiver.element, *entries.values()])
+    closed = receiver.element is NOTHING
     if name == "items":
-        if entries and receiver.element is UNKNOWN:
+        if entries and closed:
             return sequence([sequence([Constant(k), v], mutable=False) for k, v in entries.items()])
         return Sequence(None, sequence([UNKNOWN, everything], mutable=False))
     if name == "values":
-        return sequence(entries.values()) if entries and receiver.element is UNKNOWN else Sequence(None, everything)
+        return sequence(entries.values()) if entries and closed else Sequence(None, everything)
     if name == "keys":
-        return sequence([Constant(key) for key in entries]) if receiver.element is UNKNOWN else Sequence(None)
+        return sequence([Constant(key) for key in entries]) if closed else Sequence(None)
     if name in ("get", "pop", "setdefault") and arguments.positional:
         return _get(receiver, arguments)
     if name == "update":
@@ -118,7 +138,11 @@ def _get(receiver: Mapping, arguments: Arguments) -> Value:
     if known is not None:
         return known
     default = arguments.positional[1] if len(arguments.positional) > 1 else Constant(None)
-    return join(receiver.element, default) if isinstance(key, Constant) else receiver.element
+    return join(receiver.element, default) if isinstance(key, Constant) else _known(receiver.element)
+
+
+def _known(value: Value) -> Value:
+    return UNKNOWN if value is NOTHING else value
 
 
 def _update(machine: Machine, receiver: Mapping, arguments: Arguments) -> None:
@@ -128,8 +152,7 @@ def _update(machine: Machine, receiver: Mapping, arguments: Arguments) -> None:
         if isinstance(other, Mapping):
             for key, value in other.entries.items():
                 machine.memory.write(receiver.entries, key, value)
-            if other.element is not UNKNOWN:
-                machine.memory.assign(receiver, "element", other.element)
+            machine.memory.assign(receiver, "element", join(receiver.element, other.element))
 
 
 def _optimizer(machine: Machine, receiver: Optimizer, name: str, arguments: Arguments, node: ast.AST) -> Value:

@@ -13,6 +13,7 @@ from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import CPU, Place
 from samedevice.linting.devices.sequences import element_of, item_of, sequence, unpack
 from samedevice.linting.devices.values import (
+    NOTHING,
     UNKNOWN,
     Constant,
     Device,
@@ -177,7 +178,7 @@ def _dict(machine: Machine, node: ast.Dict) -> Value:
             made.entries[name.value] = value
         else:
             others.append(value)
-    made.element = join_all(others)
+    made.element = join_all(others) if others else NOTHING if others else NOTHING
     return made
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from samedevice.linting.devices.places import CPU, Certainty, Location, difference, resolve
 from samedevice.linting.devices.values import Optimizer, Tensor, Value
 
-__all__ = ["Conflict", "Fact", "Facts", "LostLeaf", "MoveDiscarded", "Operand", "StaleParameters", "Where"]
+__all__ = ["Conflict", "Fact", "Facts", "LostLeaf", "MoveDiscarded", "Operand", "StaleParameters", "WeightUntied", "Where"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,15 @@ class LostLeaf:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightUntied:
+    """`nn.Embedding(…, _weight=other.weight)`: a second Parameter over the same storage, which a move takes apart."""
+
+    node: ast.AST
+    weight: ast.AST
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
 class StaleParameters:
     """An optimizer that steps while the module it was built for has other parameters by now."""
 
@@ -81,7 +90,7 @@ class StaleParameters:
     where: Where
 
 
-Fact = Conflict | MoveDiscarded | LostLeaf | StaleParameters
+Fact = Conflict | MoveDiscarded | LostLeaf | StaleParameters | WeightUntied
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from samedevice.linting.devices.places import CPU, Location, parse_place, resolve
 from samedevice.linting.devices.values import (
+    NOTHING,
     UNKNOWN,
     Constant,
     Device,
@@ -59,8 +60,10 @@ def join(a: Value, b: Value) -> Value:
     Devices are the exception to caution: where one of them is the CPU the other one is meant, because "cuda where
     available, else cpu" is one device as far as a bug on CUDA is concerned.
     """
-    if a is b:
+    if a is b or b is NOTHING:
         return a
+    if a is NOTHING:
+        return b
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return _join_tensors(a, b)
     if isinstance(a, (Module, Either)) and isinstance(b, (Module, Either)):

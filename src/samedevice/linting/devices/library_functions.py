@@ -13,6 +13,7 @@ from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.places import CPU
 from samedevice.linting.devices.sequences import element_of, item_of, sequence, unpack
 from samedevice.linting.devices.values import (
+    NOTHING,
     UNKNOWN,
     Constant,
     External,
@@ -20,7 +21,6 @@ from samedevice.linting.devices.values import (
     Mapping,
     Module,
     Sequence,
-    Symbol,
     Tensor,
     Value,
 )
@@ -37,6 +37,9 @@ def call(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> Va
         return handler(machine, arguments, node)
     if name.startswith("numpy."):
         return _numpy(machine, name, arguments, node)
+    if not name.startswith(("builtins.", "copy.", "math.", "logging.", "torchsummary.", "torchinfo.")):
+        for value, _, _ in arguments.all():
+            moves.escape(machine, value)
     if name.startswith("torchvision.models.") or name == "timm.create_model":
         return _pretrained(machine, name, node)
     return UNKNOWN
@@ -85,10 +88,8 @@ def _dict(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
 
 def _defaultdict(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     factory = arguments.positional[0] if arguments.positional else UNKNOWN
-    element: Value = UNKNOWN
-    if isinstance(factory, External) and factory.name == "builtins.list":
-        element = sequence([], node)
-    return Mapping({}, element, node=node)
+    lists = isinstance(factory, External) and factory.name == "builtins.list"
+    return Mapping({}, NOTHING if lists else UNKNOWN, node=node, lists=lists)
 
 
 def _zip(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
@@ -159,6 +160,7 @@ def _getattr(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
         if len(arguments.positional) == 2:
             return attributes.read(machine, owner, name.value, node)
         return UNKNOWN
+    moves.escape(machine, owner)
     # Which function of torch is not known; if it makes a tensor, it does so on the default device.
     return External("torch.*") if isinstance(owner, External) and owner.name == "torch" else UNKNOWN
 
@@ -260,8 +262,11 @@ def _partial(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     return arguments.positional[0] if len(arguments.positional) == 1 and not arguments.keywords else UNKNOWN
 
 
-def _symbol(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    return Symbol.named(ast.unparse(node) if isinstance(node, ast.expr) else "…")
+def _setting(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    """An environment variable: its default, else something that keeps its identity."""
+    if len(arguments.positional) > 1:
+        return arguments.positional[1]
+    return machine.symbol(ast.unparse(node) if isinstance(node, ast.expr) else "…")
 
 
 _TABLE: dict[str, Handler] = {
@@ -292,5 +297,6 @@ _TABLE: dict[str, Handler] = {
     "tqdm.tqdm": _same_items,
     "tqdm.auto.tqdm": _same_items,
     "tqdm.notebook.tqdm": _same_items,
-    "os.environ.get": _symbol,
+    "os.environ.get": _setting,
+    "os.getenv": _setting,
 }

@@ -19,7 +19,9 @@ from samedevice.linting.devices.values import (
     UNKNOWN,
     Class,
     Function,
+    Held,
     Instance,
+    Mapping,
     Module,
     Optimizer,
     Origin,
@@ -79,8 +81,6 @@ class Frame:
     returns: list[Value] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     global_names: set[str] = field(default_factory=set)
-    loops: int = 0
-    """How many loops of this frame are being run."""
 
 
 class Machine:
@@ -103,9 +103,13 @@ class Machine:
         self.optimizers: list[Optimizer] = []
         self.backward: Scope = {}
         """What the last `backward` went through, under "modules"."""
+        self.alternatives: list[tuple[Module, ...]] = []
+        """Modules that one variable holds after branches."""
         self.saved: list[Location] = []
         """Where the tensors were that the file saves."""
         self._budget = budget
+        self.loops = 0
+        """How many loops are being run, those of the callers too."""
         self._nesting = 0
         self._symbols: dict[str, Symbol] = {}
         self.calls: dict[int, int] = {}
@@ -156,6 +160,8 @@ class Machine:
     def bind(self, name: str, value: Value) -> None:
         """Set a name in the current scope."""
         frame = self.frames[-1]
+        if len(frame.scopes) == 1 and isinstance(value, Mapping) and value.held is None and frame.node is None:
+            self.memory.assign(value, "held", Held("container", "", name, value.node or ast.Pass()))
         self.memory.write(frame.scopes[-1 if name in frame.global_names else 0], name, value)
 
     def symbol(self, name: str) -> Symbol:
@@ -164,6 +170,10 @@ class Machine:
         if found is None:
             found = self._symbols[name] = Symbol.named(name)
         return found
+
+    def exclude(self, a: Module, b: Module) -> bool:
+        """Whether one variable holds either of two modules, never both."""
+        return any(a in options and b in options for options in self.alternatives)
 
     @contextmanager
     def inside(self, frame: Frame) -> Iterator[Frame]:

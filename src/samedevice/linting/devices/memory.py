@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from samedevice.linting.devices.lattice import join
+from samedevice.linting.devices.places import Cell, Place
 from samedevice.linting.devices.values import UNKNOWN, Value
 
 __all__ = ["Memory", "Writes"]
@@ -126,6 +127,8 @@ def _join_slots(first: Any, second: Any) -> Any:
         return join(first, second)
     if isinstance(first, tuple) and isinstance(second, tuple):
         return _join_items(first, second)
+    if isinstance(first, Place | Cell) and isinstance(second, Place | Cell):
+        return first if first == second else Cell("an unknown device")
     return first if first == second else None
 
 

@@ -6,13 +6,14 @@ import ast
 from dataclasses import replace
 
 from samedevice.linting.devices import attributes, moves, operations, tensor_methods
-from samedevice.linting.devices.facts import Operand
+from samedevice.linting.devices.facts import Operand, WeightUntied
 from samedevice.linting.devices.lattice import as_place, join_all
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operation_tables import PARAMETERLESS, RECURRENT, WEIGHTED, WEIGHTED_LOSSES
-from samedevice.linting.devices.places import CPU, CUDA, Location, Place
+from samedevice.linting.devices.places import CPU, CUDA, Location, Place, resolve
 from samedevice.linting.devices.sequences import parameter_of, sequence
 from samedevice.linting.devices.values import (
+    NOTHING,
     UNKNOWN,
     Constant,
     Device,
@@ -63,6 +64,9 @@ def construct(machine: Machine, name: str, arguments: Arguments, node: ast.AST) 
     given = arguments.keywords.get("device")
     place = as_place(given) if given is not None else machine.default_place
     if name in WEIGHTED:
+        shared = arguments.keywords.get("_weight")
+        if isinstance(shared, Tensor) and shared.kind == "parameter":
+            machine.facts.add(WeightUntied(node, arguments.keyword_nodes["_weight"], machine.where()))
         return _with_children(Module(name, None, {}, place, origin), arguments)
     if name in WEIGHTED_LOSSES:
         return _loss(machine, Module(name, None, {}, None, origin), arguments)
@@ -93,7 +97,7 @@ def children_from(machine: Machine, arguments: Arguments) -> list[Value]:
         if isinstance(value, Sequence):
             children.extend(value.items if value.items is not None else (value.element,))
         elif isinstance(value, Mapping):
-            children.extend([*value.entries.values(), *([value.element] if value.element is not UNKNOWN else [])])
+            children.extend([*value.entries.values(), *([] if value.element is NOTHING else [value.element])])
         else:
             children.append(value)
     return children
@@ -112,6 +116,7 @@ def _loss(machine: Machine, module: Module, arguments: Arguments) -> Module:
 def call(machine: Machine, module: Module | Either, arguments: Arguments, node: ast.AST) -> Value:
     """`module(…)`."""
     if isinstance(module, Either):
+        machine.alternatives.append(module.options)
         return join_all([call(machine, option, arguments, node) for option in module.options])
     if module.external:
         return call_moved(machine, _as_moved(module), arguments, node)
@@ -151,8 +156,19 @@ def _call_own(machine: Machine, module: Module, arguments: Arguments, node: ast.
 
 def _with_source(result: Value, module: Module) -> Value:
     if isinstance(result, Tensor):
-        return replace(result, place=moves.place_of(result), owner=None, sources=result.sources | {module})
+        sources = {source for source in result.sources if id(source) not in _inside(module)} | {module}
+        return replace(result, place=moves.place_of(result), owner=None, sources=frozenset(sources))
     return result
+
+
+def _inside(module: Module, seen: set[int] | None = None) -> set[int]:
+    seen = set() if seen is None else seen
+    if id(module) not in seen:
+        seen.add(id(module))
+        for part in moves.registered(module):
+            if isinstance(part, Module):
+                _inside(part, seen)
+    return seen
 
 
 def _call_chain(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:
@@ -177,7 +193,8 @@ def _call_weighted(machine: Machine, module: Module, arguments: Arguments, node:
     operations.link(operands)
     if hidden and operations.may_conflict([weight, *hidden]):
         machine.report(node, module.name, "hidden", [weight, *hidden])
-    result = Tensor(module.place, module.origin, False, requires_grad=True, leaf=False, sources=frozenset({module}))
+    place = _place_of_result(operands)
+    result = Tensor(place, module.origin, False, requires_grad=True, leaf=False, sources=frozenset({module}))
     if module.name in ("LSTM", "GRU", "RNN"):
         state = sequence([result, result], mutable=False) if module.name == "LSTM" else result
         packed = operands[1:2] and isinstance(operands[1].value, Tensor) and not operands[1].value.certain
@@ -185,6 +202,15 @@ def _call_weighted(machine: Machine, module: Module, arguments: Arguments, node:
     if module.name in ("LSTMCell", "MultiheadAttention"):
         return sequence([result, result], mutable=False)
     return result
+
+
+def _place_of_result(operands: list[Operand]) -> Location | None:
+    """Where the result is once the call is mended: with the module, unless only that stayed on the CPU."""
+    module, *given = operands
+    elsewhere = [o.place for o in given if o.place is not None and operations.may_conflict([module, o])]
+    if module.place == CPU and elsewhere and isinstance(resolve(elsewhere[0]), Place):
+        return elsewhere[0]
+    return module.place
 
 
 def _call_loss(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:
@@ -247,6 +273,8 @@ def call_method(machine: Machine, module: Module | Either, name: str, arguments:
         return _register(machine, module, name, arguments, node)
     if name in ("append", "extend", "insert", "update", "__setitem__") and module.cls is None:
         return _grow(machine, module, name, arguments)
+    if name == "get_submodule":
+        moves.escape(machine, module)
     return UNKNOWN
 
 

@@ -11,7 +11,8 @@ from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import Cell, Certainty, Location, resolve
 from samedevice.linting.devices.values import Either, Instance, Mapping, Module, Sequence, Tensor, Value
 
-__all__ = ["module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
+__all__ = [
+    "escape","module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
 
 
 def place_of(tensor: Tensor) -> Location | None:
@@ -98,6 +99,17 @@ def moved_tensor(machine: Machine, tensor: Tensor, place: Location | None, node:
         part_of=None,
         copied=False,
     )
+
+
+def escape(machine: Machine, value: Value) -> None:
+    """A module that was given away before it was moved may have been moved there."""
+    if isinstance(value, Module) and not value.moved and not value.symbolic:
+        unknown = Cell("an unknown device")
+        move_module(machine, value, unknown, None)
+        machine.memory.assign(value, "moved", False)
+    elif isinstance(value, Sequence) and value.items is not None:
+        for item in value.items:
+            escape(machine, item)
 
 
 def note_elsewhere(place: Location | None) -> None:

@@ -53,6 +53,8 @@ def tensors_in(value: Value, node: ast.AST, argument: str) -> Iterable[tuple[Ten
 
 
 def _parts(value: Sequence, node: ast.AST) -> list[tuple[Value, ast.AST]]:
+    if value.apart is not None:
+        return [(item, node) for item in value.apart]
     if value.items is None:
         return [(value.element, node)]
     written = node.elts if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == len(value.items) else None

@@ -39,7 +39,7 @@ def construct(machine: Machine, parent: str, name: str, arguments: Arguments, no
     modules = tuple(_modules(params))
     snapshots = tuple((module, tuple(_contents(module))) for module in modules)
     place = moves.module_place(modules[0]) if modules else None
-    made = Optimizer(name, node, snapshots, Sequence(None, _parameter_of(params)), place)
+    made = Optimizer(name, node, snapshots, Sequence(None, _parameter_of(params)), machine.frame.name, place)
     machine.optimizers.append(made)
     return made
 
@@ -138,9 +138,12 @@ def _rebuilt(machine: Machine, optimizer: Optimizer) -> str | None:
     trained = machine.backward.get("modules")
     if not isinstance(trained, Sequence) or not trained.items:
         return None
+    held = {inner for module, _ in optimizer.modules for inner in _all_inside(module)}
     covered = {inner for other in machine.optimizers for module, _ in other.modules for inner in _all_inside(module)}
-    held = {id(module.origin.node) for module, _ in optimizer.modules}
-    for module in trained.items:
-        if isinstance(module, Module) and id(module) not in covered and id(module.origin.node) in held:
+    made_by = {id(module.origin.node) for module, _ in optimizer.modules}
+    modules = [module for module in trained.items if isinstance(module, Module)]
+    for module in modules:
+        rebuilt = id(module) not in covered and id(module.origin.node) in made_by
+        if rebuilt and not any(id(other) in held and not machine.exclude(module, other) for other in modules):
             return module.name
     return None

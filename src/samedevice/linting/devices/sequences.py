@@ -10,6 +10,7 @@ from samedevice.linting.devices import attributes, moves
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.values import (
+    NOTHING,
     UNKNOWN,
     Constant,
     Instance,
@@ -86,9 +87,7 @@ def item_of(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
             return UNKNOWN
         return value.element
     if isinstance(value, Mapping):
-        if isinstance(key, Constant) and isinstance(key.value, str | int | float | bytes | None):
-            return value.entries.get(key.value, value.element)
-        return value.element
+        return _entry(machine, value, key)
     if isinstance(value, Module):
         return _child(value, key)
     if isinstance(value, Symbol):
@@ -97,6 +96,18 @@ def item_of(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         getter = attributes.read(machine, value, "__getitem__", node)
         return machine.call(getter, Arguments([key], [node]), node)
     return UNKNOWN
+
+
+def _entry(machine: Machine, value: Mapping, key: Value) -> Value:
+    if not isinstance(key, Constant) or not isinstance(key.value, str | int | float | bytes | None):
+        return _known(value.element)
+    if value.lists and key.value not in value.entries:
+        machine.memory.write(value.entries, key.value, sequence([], value.node))
+    return _known(value.entries.get(key.value, value.element))
+
+
+def _known(value: Value) -> Value:
+    return UNKNOWN if value is NOTHING else value
 
 
 def _child(module: Module, key: Value) -> Value:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from samedevice.linting.devices import calls, operations, truth
+from samedevice.linting.devices import branches, calls, operations, truth
 from samedevice.linting.devices.classes import define_class, define_function
 from samedevice.linting.devices.expressions import bind_target
 from samedevice.linting.devices.lattice import as_place
@@ -54,7 +54,7 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> bool:
     if isinstance(left, Sequence) and isinstance(right, Sequence):
         items = (*left.items, *right.items) if left.items is not None and right.items is not None else None
         element = right.element if left.items == () else left.element
-        machine.memory.assign(left, "items", None if machine.frame.loops else items)
+        machine.memory.assign(left, "items", None if machine.loops else items)
         machine.memory.assign(left, "element", element)
         return False
     arguments: list[operations.Argument] = [(left, node.target, "self"), (right, node.value, "other")]
@@ -108,6 +108,9 @@ def _if(machine: Machine, node: ast.If) -> bool:
         machine.memory.replay(undone)
         return False
     machine.memory.join(undone, machine.memory.keep(mark))
+    if not node.orelse:
+        branches.note_stale_caches(machine, node, undone)
+        branches.keep_accidental_moves(machine, undone)
     return False
 
 
@@ -162,11 +165,11 @@ def _rounds(machine: Machine, body: list[ast.stmt], again: Callable[[], None]) -
 
 
 def _round(machine: Machine, body: list[ast.stmt], *, last: bool) -> bool:
-    machine.frame.loops += 1
+    machine.loops += 1
     try:
         return machine.execute(body)
     finally:
-        machine.frame.loops -= 1
+        machine.loops -= 1
 
 
 def _with(machine: Machine, node: ast.With | ast.AsyncWith) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from samedevice.linting.devices.places import Cell, Certainty, Location
 
 __all__ = [
+    "NOTHING",
     "UNKNOWN",
     "Class",
     "Constant",
@@ -44,6 +45,8 @@ class Value:
 
 
 UNKNOWN = Value()
+NOTHING = Value()
+"""No value at all: what the other entries of a dict are like that has none."""
 
 Scope = dict[str, Value]
 
@@ -229,6 +232,8 @@ class Sequence(Value):
     held: Held | None = None
     node: ast.AST | None = None
     mutable: bool = True
+    apart: tuple[Tensor, Tensor] | None = None
+    """Two items that are on different devices, where `items` is not known."""
 
 
 @dataclass(slots=True, eq=False)
@@ -236,11 +241,15 @@ class Mapping(Value):
     """A dict: the entries known by key, and what the others are like."""
 
     entries: dict[Any, Value]
-    element: Value = UNKNOWN
+    element: Value = NOTHING
     held: Held | None = None
     node: ast.AST | None = None
     cls: Class | None = None
     attributes: Scope = field(default_factory=dict)
+    apart: tuple[Tensor, Tensor] | None = None
+    """Two entries, an earlier and a later one, that are on different devices."""
+    lists: bool = False
+    """A defaultdict(list): each key has a list of its own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -259,6 +268,8 @@ class Optimizer(Value):
     modules: tuple[tuple[Module, tuple[tuple[Module, str, Value], ...]], ...]
     """Each module whose parameters it holds, and the parameters and children that the module had then."""
     params: Value
+    function: str = ""
+    """Where it was built."""
     place: Location | None = None
     """Where the parameters were when it was built."""
 

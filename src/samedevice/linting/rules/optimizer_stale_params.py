@@ -15,7 +15,8 @@ def _claims(fact: Fact) -> bool:
 
 def _at(fact: Fact) -> ast.AST:
     assert isinstance(fact, StaleParameters)
-    return fact.optimizer.node
+    built_here = fact.optimizer.function == fact.where.function
+    return fact.optimizer.node if built_here else fact.node
 
 
 def _message(fact: Fact, source: Source) -> str:

@@ -6,7 +6,7 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, leaves, wording
-from samedevice.linting.devices.facts import Conflict, Fact, LostLeaf
+from samedevice.linting.devices.facts import Conflict, Fact, LostLeaf, WeightUntied
 from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
@@ -15,7 +15,7 @@ _ROLES = {"gradient"}
 
 
 def _claims(fact: Fact) -> bool:
-    if isinstance(fact, LostLeaf):
+    if isinstance(fact, LostLeaf | WeightUntied):
         return True
     return isinstance(fact, Conflict) and fact.role in _ROLES and is_certain(fact)
 
@@ -25,6 +25,9 @@ def _at(fact: Fact) -> ast.AST:
 
 
 def _message(fact: Fact, source: Source) -> str:
+    if isinstance(fact, WeightUntied):
+        weight = wording.text_of(fact.weight, source)
+        return f"this makes a second Parameter over the storage of `{weight}`; moving the model takes the two apart"
     if isinstance(fact, LostLeaf):
         line = getattr(leaves.move_of(fact), "lineno", 0)
         return f"a tensor that requires gradients was moved in line {line}: the copy is no leaf, so " + (
@@ -37,7 +40,8 @@ def _message(fact: Fact, source: Source) -> str:
 def _fix(fact: Fact, source: Source) -> Fix | None:
     if isinstance(fact, LostLeaf):
         return leaves.made_in_place(fact, source)
-    assert isinstance(fact, Conflict)
+    if not isinstance(fact, Conflict):
+        return None
     node = fact.node
     if not isinstance(node, ast.Attribute):
         return None

@@ -1,0 +1,47 @@
+"""What a branch that may or may not be taken tells beyond the state after it."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.linting.devices import moves
+from samedevice.linting.devices.facts import Operand
+from samedevice.linting.devices.machine import Machine
+from samedevice.linting.devices.memory import Writes
+from samedevice.linting.devices.places import CPU, Certainty, Place, difference
+from samedevice.linting.devices.values import Module, Tensor
+
+__all__ = ["keep_accidental_moves", "note_stale_caches"]
+
+
+def note_stale_caches(machine: Machine, node: ast.If, writes: Writes) -> None:
+    """A cache that is filled for another device now than at an earlier call, while the condition asks only for the key.
+
+    Where the condition does not hold, the earlier tensor is handed out, on the earlier device.
+    """
+    if "device" in ast.dump(node.test):
+        return
+    for _, key, before, after in writes.values():
+        if key == "apart" and before is None and after is not None:
+            before, after = after
+        if not isinstance(before, Tensor) or not isinstance(after, Tensor) or after.held is None or before.held is None:
+            continue
+        operands = [
+            Operand(before, moves.place_of(before), after.held.node, "cached"),
+            Operand(after, moves.place_of(after), after.held.node, "made"),
+        ]
+        if difference(operands[0].place, operands[1].place) is Certainty.CERTAIN:
+            machine.report(after.held.node, "cache", "cache", operands)
+
+
+def keep_accidental_moves(machine: Machine, writes: Writes) -> None:
+    """`model.cpu()` in a loop, now and then: the rounds after it find the model there, so that path is followed."""
+    if not machine.loops:
+        return
+    for target, key, before, after in writes.values():
+        if key == "place" and isinstance(target, Module | Tensor) and after == CPU and _elsewhere(before):
+            machine.memory.assign(target, key, after)
+
+
+def _elsewhere(place: object) -> bool:
+    return isinstance(place, Place) and place != CPU
