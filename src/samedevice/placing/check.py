@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
+
 from samedevice import devices
 from samedevice.findings import Finding, Placement, Report
 from samedevice.placing.attribute_source import with_source
@@ -53,7 +55,9 @@ def check(
         UsageError: `model` or `optimizer` is something else.
     """
     wanted = None if device is None else str(devices.complete(device))
-    found = collect(model, batch, optimizer, criterion)
+    # Even `tensor.device` calls a tensor subclass's `__torch_function__`, which is the user's code.
+    with torch._C.DisableTorchFunctionSubclass():
+        found = collect(model, batch, optimizer, criterion)
     flow = _flow(found, wanted, multi_device)
     findings = tuple(with_source(finding, found.holders) for finding in judge(found.placements, flow))
     return Report(

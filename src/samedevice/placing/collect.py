@@ -134,9 +134,8 @@ def _of_optimizer(
     seen: set[int] = set()
     optimizers = list(optimizers_within(optimizer, "optimizer"))
     if not optimizers:
-        raise UsageError(
-            f"optimizer is a {type(optimizer).__name__}; give an optimizer, or a list, tuple or dict of them"
-        )
+        kind = type(optimizer).__name__
+        raise UsageError(f"optimizer is a {kind}; give an optimizer, or a list, tuple or dict of optimizers")
     for path, one in optimizers:
         for place, parameter, _ in held_parameters(path, one):
             unheld.pop(id(parameter), None)

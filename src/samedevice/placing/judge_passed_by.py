@@ -33,10 +33,10 @@ def judge_passed_by(placements: Sequence[Placement], wanted: Sequence[str], devi
         if placement.kind in KINDS and not joins_any(placement):
             held.setdefault(placement.holder or placement.path, []).append(placement)
     for holder, tensors in held.items():
-        expected = [_expected(placement, wanted, device) for placement in tensors]
-        astray = [p for p, home in zip(tensors, expected, strict=True) if home not in (None, p.device)]
+        astray = [p for p in tensors if _expected(p, wanted, device) not in (None, p.device)]
         if astray:
-            yield _elsewhere(holder, astray, next(home for home in expected if home is not None))
+            expected = _expected(astray[0], wanted, device)
+            yield _elsewhere(holder, [p for p in astray if p.device != expected], expected)
         elif device is None and all(p.device == "cpu" and p.kind != "self-moved attribute" for p in tensors):
             yield _left_when_moved(holder, tensors)
 
@@ -47,7 +47,7 @@ def _expected(placement: Placement, wanted: Sequence[str], device: str | None) -
     return placement.owner_device or device or (wanted[0] if wanted else None)
 
 
-def _elsewhere(holder: str, astray: Sequence[Placement], expected: str) -> Finding:
+def _elsewhere(holder: str, astray: Sequence[Placement], expected: str | None) -> Finding:
     certain = any("parameter" in p.kind or p.dtype.startswith(_FLOATING) or p.device != "cpu" for p in astray)
     return blame(
         _code(holder, astray[0]),
