@@ -20,6 +20,7 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -36,20 +37,30 @@ _has_torch_function = torch._C._has_torch_function_unary
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What `untyped_storage` raises for sparse, nested, batched and other tensors without one, 2.6 to 2.13."""
 
+_HERE = str(Path(__file__).parent)
+
 _table: LabelTable | None = None
 
 
 class Floating(NamedTuple):
-    """The label of a storage that C++ may have allocated for itself; see Note [Floating storages]."""
+    """The label of a storage that C++ may have allocated for itself; see Note [Floating storages].
+
+    Attributes:
+        frame: identity of the Python frame that called into PyTorch.
+        instruction: where in it.
+        code: the frame's code, since a frame's identity is used again.
+    """
 
     frame: int
     instruction: int
     code: Any
 
 
-def calling_site(depth: int = 1) -> Floating:
-    """The Python frame and instruction that called into PyTorch, `depth` frames up from the caller of this function."""
-    frame = sys._getframe(depth + 1)
+def calling_site() -> Floating:
+    """The Python frame and instruction that called into PyTorch: the innermost outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+        frame = frame.f_back
     return Floating(id(frame), frame.f_lasti, frame.f_code)
 
 
@@ -63,7 +74,9 @@ class LabelTable:
     """
 
     def __init__(self) -> None:
-        self.attribute = f"_samedevice_device_{next(_numbers)}"
+        number = next(_numbers)
+        self.attribute = f"_samedevice_device_{number}"
+        self._pinned = f"_samedevice_pinned_{number}"
         self.read: Any = operator.attrgetter(self.attribute)
         self.default = Patch(torch.UntypedStorage, self.attribute, None)
 
@@ -76,14 +89,17 @@ class LabelTable:
         Returns:
             A complete device: "cuda:0", never "cuda".
         """
-        storage = storage_of(tensor)
-        if storage is None:
-            return native_device(tensor)
-        label = self.read(storage)
+        label = self.label_of(tensor)
         if type(label) is Floating:
             # Python asks, so Python has it: it is settled.
-            setattr(storage, self.attribute, None)
-            label = None
+            self.set_label(tensor, None)
+            return native_device(tensor)
+        return label
+
+    def label_of(self, tensor: torch.Tensor) -> Any:
+        """As `device_of`, and a `Floating` where that is not settled yet."""
+        storage = storage_of(tensor)
+        label = None if storage is None else self.read(storage)
         return native_device(tensor) if label is None else label
 
     def set_device(self, tensor: torch.Tensor, device: torch.device | None) -> None:
@@ -93,10 +109,23 @@ class LabelTable:
             tensor: of any layout or class; one without any storage stays where PyTorch says.
             device: complete; None or the host's removes the label.
         """
-        label = None if device is None or device.type == "cpu" else device
+        self.set_label(tensor, None if device is None or device.type == "cpu" else device)
+
+    def set_label(self, tensor: torch.Tensor, label: torch.device | Floating | None) -> None:
+        """Put `label` on the storages of the tensor; None is the host."""
         for storage in storages_of(tensor):
             if self.read(storage) is not label:
                 setattr(storage, self.attribute, label)
+
+    def pin(self, tensor: torch.Tensor) -> None:
+        """Say that the tensor is in page-locked memory; it stays where it is."""
+        for storage in storages_of(tensor):
+            setattr(storage, self._pinned, True)
+
+    def is_pinned(self, tensor: torch.Tensor) -> bool:
+        """Whether `pin` was called for the tensor or what shares its storage."""
+        storage = storage_of(tensor)
+        return storage is not None and getattr(storage, self._pinned, False)
 
 
 def activate(table: LabelTable | None) -> None:

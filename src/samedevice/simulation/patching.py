@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, Protocol
 
-__all__ = ["ItemPatch", "Patch", "Undoable", "applied"]
+__all__ = ["Applied", "ItemPatch", "Patch", "Undoable"]
 
 _ABSENT: Any = type("_Absent", (), {"__repr__": lambda self: "<absent>"})()
 
@@ -92,18 +92,49 @@ class ItemPatch:
             self.mapping[self.key] = value
 
 
-@contextlib.contextmanager
-def applied(patches: Iterable[Undoable]) -> Iterator[None]:
-    """Within it all `patches` are installed; after it, however it ends, none.
+class Applied:
+    """A context within which all `patches` are installed; after it, however it ends, none.
 
     Args:
         patches: installed in order, undone in reverse; also a half-finished installation is undone.
     """
-    with contextlib.ExitStack() as undoing:
+
+    def __init__(self, patches: Iterable[Undoable]) -> None:
+        self._patches = patches
+        self._installed: list[Undoable] = []
+
+    def __enter__(self) -> Applied:
+        try:
+            self._install(self._patches)
+        except BaseException:
+            self._undo()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._undo()
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Within it none is installed, as if the context had not been entered. It may be entered again inside."""
+        patches = self._undo()
+        try:
+            yield
+        finally:
+            self._install(patches)
+
+    def _install(self, patches: Iterable[Undoable]) -> None:
         for patch in patches:
             patch.install()
-            undoing.callback(patch.undo)
-        yield
+            self._installed.append(patch)
+
+    def _undo(self) -> list[Undoable]:
+        undone = []
+        with contextlib.ExitStack() as undoing:
+            for patch in self._installed:
+                undoing.callback(patch.undo)
+            undone, self._installed = self._installed, []
+        return undone
 
 
 def _set(owner: Any, name: str, value: Any) -> None:

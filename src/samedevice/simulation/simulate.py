@@ -10,11 +10,25 @@ import contextlib
 from collections.abc import Iterator
 
 from samedevice.errors import UsageError
+from samedevice.simulation import (
+    compiling,
+    device_api,
+    function_checks,
+    gradients,
+    storages,
+    tensors,
+    threads,
+)
 from samedevice.simulation import labels as labels_module
 from samedevice.simulation import machine as machine_module
+from samedevice.simulation.gradients import CrossDeviceEdges
+from samedevice.simulation.importing import imports_of_torch
+from samedevice.simulation.initialisation import Initialisation
 from samedevice.simulation.labels import LabelTable
 from samedevice.simulation.machine import Machine, parse_machine
-from samedevice.simulation.patching import Undoable, applied
+from samedevice.simulation.moves import Mover
+from samedevice.simulation.operators import DeviceMode
+from samedevice.simulation.patching import Applied, Undoable
 
 __all__ = ["simulate"]
 
@@ -43,16 +57,28 @@ def simulate(machine: str = "cuda") -> Iterator[Machine]:
             "Mend: leave the other simulate() first."
         )
     labels = LabelTable()
+    edges = CrossDeviceEdges()
+    mode = DeviceMode(made, labels, edges)
     machine_module.activate(made)
     labels_module.activate(labels)
     try:
-        with applied(_patches(made, labels)):
+        with Applied(_patches(made, labels, edges, mode)) as patches, imports_of_torch(patches), mode.entered():
             yield made
     finally:
+        mode.end()
         machine_module.activate(None)
         labels_module.activate(None)
 
 
-def _patches(machine: Machine, labels: LabelTable) -> Iterator[Undoable]:
+def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode: DeviceMode) -> Iterator[Undoable]:
     """Everything that a simulation changes, in the order of installation."""
+    mover = Mover(labels, mode)
+    yield Initialisation(machine.kind)
     yield labels.default
+    yield from device_api.patches(machine)
+    yield from storages.patches(machine, labels)
+    yield from tensors.patches(machine, labels, mover)
+    yield from function_checks.patches(labels.device_of)
+    yield from gradients.patches(labels, edges)
+    yield from threads.patches(mode)
+    yield from compiling.patches()

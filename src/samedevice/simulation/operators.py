@@ -1,0 +1,361 @@
+"""Sees every operator below autograd: has its operands checked, runs it on the CPU, and labels what it returns.
+
+A dispatch mode, because only there arrive the operators that C++ calls by itself (backward, composite functions,
+TorchScript) and factories with `device=`. What C++ never dispatches, because both devices are really the CPU, is
+answered by `tensors.py`. The mode holds no rules: `device_checks` decides what is refused. In the common case, all
+operands on one device, it only compares their labels: the tables in `Operator` are built once for each operator.
+
+Private PyTorch API used here, 2.6 to 2.14: `torch._C._push_on_torch_dispatch_stack`, `_pop_torch_dispatch_stack`,
+`_len_torch_function_stack`, `OpOverload._op`, `OpOverload._schema`, `OpOverload.decompose`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from samedevice.simulation import device_checks, observers
+from samedevice.simulation.gradients import CrossDeviceEdges
+from samedevice.simulation.labels import Floating, LabelTable, calling_site
+from samedevice.simulation.machine import Machine
+from samedevice.simulation.operator_rules import has_kernel
+
+__all__ = ["DeviceMode", "Operator"]
+
+# Looked up once, before any interception.
+_storage = torch._C.TensorBase.untyped_storage
+_function_modes = torch._C._len_torch_function_stack
+_push = torch._C._push_on_torch_dispatch_stack
+_pop = torch._C._pop_torch_dispatch_stack
+_Device = torch.device
+_Tensor = torch.Tensor
+_NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
+_UNSEEN: Any = object()
+_NO_KEYWORDS: dict[str, Any] = {}
+_NO_TENSOR = frozenset({type(None), int, float, bool, complex})
+"""What stands for a tensor in a dispatched call: nothing, or a number that Python wrote."""
+_observers = observers.active
+
+Kind = Literal["ordinary", "factory", "composite"]
+_NUMBERS_FROM_TENSORS = ("aten::linspace", "aten::logspace")
+"""Factories whose tensor arguments are read as numbers: the result does not follow them."""
+_NOTHING_TO_DO = "aten::record_stream"
+"""Has no kernel for the CPU, and on a device nothing to wait for."""
+
+
+class Operator:
+    """What there is to know about an operator before it is called; built once for each."""
+
+    __slots__ = ("call", "draws", "event", "fresh", "func", "kind", "name", "names_tensors", "plain", "positions")
+
+    def __init__(self, func: Any) -> None:
+        schema = func._schema
+        arguments = schema.arguments
+        types = [str(argument.type) for argument in arguments]
+        self.func = func
+        self.call = func._op
+        self.name: str = schema.name
+        self.positions = tuple(
+            i for i, kind in enumerate(types) if kind in ("Tensor", "Optional[Tensor]") and not arguments[i].kwarg_only
+        )
+        self.names_tensors = any(a.kwarg_only and "Tensor" in kind for a, kind in zip(arguments, types, strict=True))
+        self.draws = any(argument.name == "generator" for argument in arguments)
+        self.fresh = tuple(i for i, r in enumerate(schema.returns) if r.alias_info is None and "Tensor" in str(r.type))
+        takes_device = any(argument.name == "device" for argument in arguments)
+        takes_list = any("Tensor" in kind and "List" in kind for kind in types)
+        self.kind = _kind_of(func, takes_device and not (self.positions or takes_list))
+        made = self.kind == "factory" or self.name == "aten::lift_fresh"
+        self.event: observers.EventKind = "made" if made else "computed"
+        self.plain = (
+            self.kind == "ordinary"
+            and not (takes_list or takes_device or self.draws)
+            and self.name != _NOTHING_TO_DO
+            and has_kernel(func, "CUDA")
+        )
+
+
+def _kind_of(func: Any, makes_from_nothing: bool) -> Kind:
+    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+        return "composite"
+    return "factory" if makes_from_nothing or func._schema.name in _NUMBERS_FROM_TENSORS else "ordinary"
+
+
+class _Explicit(threading.local):
+    """Where copies of this thread go; see `DeviceMode.moving_to`."""
+
+    target: torch.device | None = None
+
+
+class _Entered(threading.local):
+    """How often this thread has entered the mode."""
+
+    depth = 0
+
+
+class DeviceMode(TorchDispatchMode):
+    """Labels what operators return and refuses what a real device refuses.
+
+    Args:
+        machine: the machine being simulated.
+        labels: where tensors are.
+        edges: takes gradients back over operators whose operands were on several devices.
+    """
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Nothing is compiled in a simulation: save dynamo's wrapper around each call.
+        return False
+
+    def __init__(self, machine: Machine, labels: LabelTable, edges: CrossDeviceEdges) -> None:
+        super().__init__()
+        self._machine = machine
+        self._labels = labels
+        self._edges = edges
+        self._pending = edges.pending
+        self._read = labels.read
+        self._attribute = labels.attribute
+        self._operators: dict[Any, Operator] = {}
+        self._explicit = _Explicit()
+        self._entered = _Entered()
+        self._ended = False
+
+    # -- being active: modes belong to threads ---------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Within it the mode is active in this thread."""
+        _push(self)
+        self._entered.depth += 1
+        try:
+            yield
+        finally:
+            self._entered.depth -= 1
+            _pop(None)
+
+    def enter_for_good(self) -> None:
+        """Make the mode active in a thread that began before the simulation; it stays there, idle, after the end."""
+        if not self._entered.depth and not self._ended:
+            self._entered.depth = 1
+            _push(self)
+
+    def end(self) -> None:
+        """Let every operator through from now on, in whatever thread the mode is still active."""
+        self._ended = True
+
+    @contextlib.contextmanager
+    def moving_to(self, device: torch.device) -> Iterator[None]:
+        """Within it `aten::_to_copy` lands on `device` in this thread, be it the CPU."""
+        self._explicit.target = device
+        try:
+            yield
+        finally:
+            self._explicit.target = None
+
+    # -- one operator ----------------------------------------------------------------------------------------------
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Called by PyTorch. Spelled out for speed: this is what a simulation costs."""
+        try:
+            operator = self._operators[func]
+        except KeyError:
+            if not isinstance(func, torch._ops.OpOverload):
+                return func(*args, **(kwargs or {}))
+            operator = self._operators[func] = Operator(func)
+        if self._pending:
+            self._edges.flush()
+        kwargs = kwargs or _NO_KEYWORDS
+        if not operator.plain or (kwargs and operator.names_tensors) or types or _function_modes() or self._ended:
+            return self._slowly(operator, types, args, kwargs)
+        read = self._read
+        label = _UNSEEN
+        count = len(args)
+        uniform = True
+        try:
+            for position in operator.positions:
+                if position < count and type(args[position]) not in _NO_TENSOR:
+                    found = read(_storage(args[position]))
+                    if found is not label:
+                        if label is not _UNSEEN:
+                            uniform = False
+                            break
+                        label = found
+        except NotImplementedError:  # sparse, nested: no storage of its own
+            uniform = False
+        if not uniform or type(label) is Floating:
+            return self._slowly(operator, types, args, kwargs)
+        result = operator.call(*args, **kwargs)
+        if type(label) is _Device and operator.fresh:
+            if type(result) is _Tensor:
+                try:
+                    setattr(_storage(result), self._attribute, label)
+                except NotImplementedError:
+                    self._labels.set_label(result, label)
+            else:
+                self._label(operator, result, label)
+        if _observers:
+            self._observe(operator.event, operator, result, args, kwargs)
+        return result
+
+    def _slowly(self, operator: Operator, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """As `_general`; an error shows one frame of this package, since the others say nothing to the user."""
+        try:
+            return self._general(operator, types, args, kwargs)
+        except Exception as error:
+            raise error.with_traceback(None) from error.__cause__
+
+    def _general(self, operator: Operator, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Any operator, any operands."""
+        if types and any(kind.__torch_dispatch__ is not _NO_DISPATCH for kind in types):
+            # A subclass with operators of its own goes first; what it calls comes here again.
+            return NotImplemented
+        if self._ended:
+            return operator.call(*args, **kwargs)
+        if operator.kind == "composite":
+            # Only inference mode hands composite operators over whole.
+            with self.entered():
+                return operator.func.decompose(*args, **kwargs)
+        with torch._C.DisableTorchFunction():
+            if operator.kind == "factory":
+                return self._make(operator, args, kwargs)
+            return self._compute(operator, args, kwargs)
+
+    def _make(self, operator: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
+        """A factory: no operand says where, so `device=` does."""
+        if kwargs.get("generator") is not None:
+            self._check(operator, args, kwargs)
+        explicit, kwargs, pinned = self._said(operator, kwargs)
+        result = operator.call(*args, **kwargs)
+        if explicit is None and "device" in kwargs:
+            # Note [Floating storages] in labels.py
+            self._label(operator, result, calling_site())
+        else:
+            self._label(operator, result, self._as_label(explicit))
+        if pinned:
+            self._labels.pin(result)
+        if _observers:
+            self._observe("made", operator, result, args, kwargs)
+        return result
+
+    def _compute(self, operator: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
+        """An operator with operands: they are checked, and the result follows them or `device=`."""
+        operands = list(_tensors(args, kwargs))
+        found = [self._labels.label_of(tensor) for tensor in operands]
+        floating = None
+        if any(type(label) is Floating for label in found):
+            floating = self._settle(operands, found)
+            found = [] if floating else [self._labels.label_of(tensor) for tensor in operands]
+        devices = set(found)
+        device = None
+        if len(devices) > 1 or kwargs.get("generator") is not None or any(map(self._machine.owns, devices)):
+            device = self._check(operator, args, kwargs)
+            if operator.name == _NOTHING_TO_DO:
+                return None
+        explicit, kwargs, pinned = self._said(operator, kwargs)
+        result = operator.call(*args, **kwargs)
+        if operator.fresh:
+            self._place(operator, result, args, explicit or device, floating if explicit is None else None)
+        if pinned:
+            self._labels.pin(result)
+        if len(devices) > 1 or (explicit is not None and self._explicit.target is None):
+            self._note_crossings(result, operands)
+        if _observers:
+            moved = explicit is not None and operator.name == "aten::_to_copy"
+            self._observe("moved" if moved else operator.event, operator, result, args, kwargs)
+        return result
+
+    def _check(self, operator: Operator, args: Any, kwargs: dict[str, Any]) -> torch.device | None:
+        return device_checks.check(operator.func, args, kwargs, self._labels.device_of)
+
+    def _said(self, operator: Operator, kwargs: dict[str, Any]) -> tuple[torch.device | None, dict[str, Any], bool]:
+        """What the call itself says about the device, and the arguments with which the CPU can run it.
+
+        Source: the Python bindings of factories pass `pin_memory`, code in C++ that allocates like another tensor
+        does not (torch/csrc/autograd/generated/python_torch_functions, 2.6 to 2.13): where it is missing, a device
+        "cpu" may be that of a tensor which only lies on the CPU in truth, and says nothing.
+        """
+        if operator.name == "aten::_to_copy" and self._explicit.target is not None:
+            return self._explicit.target, kwargs, False
+        device = kwargs.get("device")
+        pinned = kwargs.get("pin_memory", False)
+        target = None
+        if device is not None and self._machine.owns(device):
+            target = self._machine.complete(device)
+            kwargs = {**kwargs, "device": self._machine.host}
+            if pinned:
+                raise RuntimeError("Only dense CPU tensors can be pinned")
+        elif device is not None and (device.type != "cpu" or "pin_memory" in kwargs):
+            target = device
+        elif device is None and operator.kind == "factory":
+            target = self._machine.host
+        if pinned:
+            kwargs = {**kwargs, "pin_memory": False}
+        return target, kwargs, bool(pinned)
+
+    def _settle(self, operands: list[_Tensor], found: list[Any]) -> Floating | None:
+        """Give floating operands a device; return their label if all float on. Note [Floating storages]."""
+        site = calling_site()
+        settled = [label for label in found if type(label) is not Floating]
+        device = next(filter(self._machine.owns, settled), None)
+        for tensor, label in zip(operands, found, strict=True):
+            if type(label) is Floating and (settled or label != site):
+                self._labels.set_label(tensor, device if label == site else None)
+        return None if settled or any(label != site for label in found) else site
+
+    # -- results ---------------------------------------------------------------------------------------------------
+
+    def _place(self, operator: Operator, result: Any, args: Any, device: torch.device | None, floating: Any) -> None:
+        if device is not None:
+            self._label(operator, result, self._as_label(device))
+        elif floating is not None:
+            self._label(operator, result, floating)
+        elif isinstance(result, list | tuple) and args and isinstance(args[0], list | tuple):
+            # `_foreach_*`: each result is where the element at its position is.
+            for tensor, like in zip(result, args[0], strict=False):
+                if isinstance(tensor, _Tensor) and isinstance(like, _Tensor):
+                    self._labels.set_device(tensor, self._labels.device_of(like))
+
+    def _label(self, operator: Operator, result: Any, label: torch.device | Floating | None) -> None:
+        returned = (result,) if isinstance(result, _Tensor) or len(operator.fresh) == 1 else result
+        if not isinstance(returned, list | tuple):
+            return
+        for place in operator.fresh:
+            if place < len(returned):
+                for tensor in _tensors((returned[place],), _NO_KEYWORDS):
+                    self._labels.set_label(tensor, label)
+
+    def _as_label(self, device: torch.device | None) -> torch.device | None:
+        return device if device is not None and self._machine.owns(device) else None
+
+    def _note_crossings(self, result: Any, operands: list[_Tensor]) -> None:
+        if not torch.is_grad_enabled():
+            return
+        first = next(_tensors((result,), _NO_KEYWORDS), None)
+        if first is None:
+            return
+        device = self._labels.device_of(first)
+        for operand in operands:
+            if operand.requires_grad and (there := self._labels.device_of(operand)) != device:
+                self._edges.note(first, operand, there)
+
+    def _observe(self, event: observers.EventKind, operator: Operator, result: Any, args: Any, kwargs: Any) -> None:
+        results = tuple(_tensors((result,), _NO_KEYWORDS))
+        if results:
+            observers.notify(event, operator.name, results, tuple(_tensors(args, kwargs)))
+
+
+def _tensors(args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[_Tensor]:
+    """The tensors among arguments or results, lists taken apart."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, _Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            for item in value:
+                if isinstance(item, _Tensor):
+                    yield item

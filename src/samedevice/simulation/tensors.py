@@ -1,0 +1,261 @@
+"""What a tensor answers about its device, and the methods that move it: replaced on the class `torch.Tensor`.
+
+On the class, because that reaches parameters and subclasses, every thread, hooks, backward, and PyTorch's own Python
+functions, none of which a function mode reaches. Only what C++ would answer from where the tensor really is stands
+here; operators are the matter of `operators.py`. Each replacement offers itself to `__torch_function__` first, as the
+original does.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.overrides import handle_torch_function, has_torch_function_unary
+
+from samedevice.simulation import observers
+from samedevice.simulation.labels import LabelTable, native_device
+from samedevice.simulation.machine import Machine
+from samedevice.simulation.moves import Mover
+from samedevice.simulation.patching import Patch
+from samedevice.simulation.refusing import refuse
+
+__all__ = ["patches"]
+
+_Base: Any = torch._C.TensorBase
+_KINDS = ("cpu", "cuda", "xpu", "mps", "mtia", "hpu", "ipu", "xla", "maia", "vulkan", "meta")
+"""Kinds that have an `is_…` property."""
+_CPU_ONLY = ("apply_", "map_", "map2_")
+
+Method = Callable[..., Any]
+
+
+def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Patch]:
+    """The replacements on `torch.Tensor`.
+
+    Args:
+        machine: what is simulated.
+        labels: where tensors are.
+        mover: copies tensors.
+
+    Yields:
+        One patch for each attribute.
+    """
+    methods = _Methods(machine, labels, mover)
+    yield Patch(torch.Tensor, "device", property(labels.device_of))
+    for kind in _KINDS:
+        if hasattr(_Base, f"is_{kind}"):
+            yield Patch(torch.Tensor, f"is_{kind}", property(methods.is_on(kind)))
+    yield Patch(torch.Tensor, "grad", property(_Base.grad.__get__, methods.set_grad, _Base.grad.__delete__))
+    replaced: dict[str, Method] = {
+        "to": methods.to,
+        "cpu": methods.cpu,
+        machine.kind: methods.to_kind,
+        "type": methods.type,
+        "type_as": methods.type_as,
+        "get_device": methods.get_device,
+        "numpy": methods.numpy,
+        "pin_memory": methods.pin_memory,
+        "is_pinned": methods.is_pinned,
+        "new": methods.new,
+        "new_tensor": methods.new_tensor,
+        "__dlpack__": methods.dlpack,
+    }
+    replaced |= {name: methods.cpu_only(name) for name in _CPU_ONLY}
+    for name, method in replaced.items():
+        if hasattr(torch.Tensor, name):
+            yield Patch(torch.Tensor, name, _overridable(name, method))
+    for name in _likes():
+        yield Patch(torch.Tensor, name, _overridable(name, methods.with_device(getattr(torch.Tensor, name))))
+
+
+def _likes() -> list[str]:
+    """The factories that are methods: `new_zeros` and its kin."""
+    return [name for name in dir(_Base) if name.startswith("new_") and name != "new_tensor"]
+
+
+def _overridable(name: str, method: Method) -> Method:
+    """A method of `torch.Tensor`: `__torch_function__` goes first."""
+    original = getattr(torch.Tensor, name)
+
+    @functools.wraps(original)
+    def replacement(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if has_torch_function_unary(self):
+            return handle_torch_function(getattr(torch.Tensor, name), (self,), self, *args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    return replacement
+
+
+class _Methods:
+    """The bodies of the replacements; their first argument is the tensor."""
+
+    def __init__(self, machine: Machine, labels: LabelTable, mover: Mover) -> None:
+        self._machine = machine
+        self._labels = labels
+        self._mover = mover
+
+    def _is_away(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor is on a simulated device."""
+        return self._machine.owns(self._labels.device_of(tensor))
+
+    # -- where it is -----------------------------------------------------------------------------------------------
+
+    def is_on(self, kind: str) -> Callable[[torch.Tensor], bool]:
+        device_of = self._labels.device_of
+        return lambda tensor: device_of(tensor).type == kind
+
+    def get_device(self, tensor: torch.Tensor) -> int:
+        device = self._labels.device_of(tensor)
+        return -1 if device.type == "cpu" else int(device.index or 0)
+
+    def type(self, tensor: torch.Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+        if dtype is None:
+            name = str(_Base.type(tensor))
+            return name.replace("torch.", f"torch.{self._machine.kind}.", 1) if self._is_away(tensor) else name
+        if isinstance(dtype, torch.dtype):
+            return tensor.to(dtype, non_blocking)
+        return self._to_type(tensor, dtype if isinstance(dtype, str) else _type_name(dtype))
+
+    def _to_type(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
+        """To a legacy type such as "torch.cuda.FloatTensor"; one that is on that kind of device already stays there."""
+        away = name.startswith(f"torch.{self._machine.kind}.")
+        dtype = getattr(torch, name.rpartition(".")[2]).dtype
+        stays = away == self._is_away(tensor)
+        device = (
+            self._labels.device_of(tensor) if stays else self._machine.complete(self._machine.kind if away else "cpu")
+        )
+        return tensor.to(device, dtype)
+
+    # -- moving ----------------------------------------------------------------------------------------------------
+
+    def to(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        first = args[0] if args else kwargs.get("other")
+        if isinstance(first, torch.dtype):
+            return _Base.to(tensor, *args, **kwargs)
+        if isinstance(first, torch.Tensor):
+            device, dtype, rest = self._labels.device_of(first), first.dtype, args[2:]
+        else:
+            device = first if args else kwargs.get("device")
+            dtype = args[1] if len(args) > 1 else kwargs.get("dtype")
+            rest = args[3:]
+        if device is None or not isinstance(dtype, torch.dtype | None):
+            return _Base.to(tensor, *args, **kwargs)
+        copy = rest[0] if rest else kwargs.get("copy", False)
+        return self._move(tensor, self._machine.complete(device), dtype, copy, kwargs.get("memory_format"))
+
+    def cpu(self, tensor: torch.Tensor, memory_format: Any = None) -> torch.Tensor:
+        return self._move(tensor, self._machine.host, None, False, memory_format)
+
+    def to_kind(
+        self, tensor: torch.Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> torch.Tensor:
+        target = self._machine.current_device if device is None else self._machine.complete(device)
+        if target.type != self._machine.kind:
+            raise RuntimeError(f"Invalid device, must be {self._machine.kind} device")
+        return self._move(tensor, target, None, False, memory_format)
+
+    def type_as(self, tensor: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return self.to(tensor, other)
+
+    def _move(
+        self, tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | None, copy: bool, memory_format: Any
+    ) -> torch.Tensor:
+        source = self._labels.device_of(tensor)
+        owns = self._machine.owns
+        if source != device and (owns(source) or owns(device)) and native_device(tensor).type != "meta":
+            return self._mover.copy(tensor, device, dtype, memory_format)
+        keywords = {} if memory_format is None else {"memory_format": memory_format}
+        if source != device:
+            return _Base.to(tensor, native_device(tensor) if owns(device) else device, dtype, copy=copy, **keywords)
+        result: torch.Tensor = _Base.to(tensor, dtype or tensor.dtype, copy=copy, **keywords)
+        if observers.active and result is tensor:
+            observers.notify("moved", "aten::_to_copy", (tensor,), (tensor,))
+        return result
+
+    # -- leaving PyTorch -------------------------------------------------------------------------------------------
+
+    def numpy(self, tensor: torch.Tensor, *, force: bool = False) -> Any:
+        if not self._is_away(tensor):
+            return _Base.numpy(tensor, force=force)
+        if force:
+            return _Base.numpy(tensor.detach().cpu(), force=True)
+        raise refuse("numpy", "aten::numpy", [("self", tensor)], self._labels, device=self._labels.device_of(tensor))
+
+    def dlpack(self, tensor: torch.Tensor, **keywords: Any) -> Any:
+        if self._is_away(tensor) and not self._mover.exporting:
+            raise refuse("dlpack", "aten::__dlpack__", [("self", tensor)], self._labels)
+        return _dlpack(tensor, **keywords)
+
+    def cpu_only(self, name: str) -> Method:
+        original = getattr(_Base, name)
+
+        def method(tensor: torch.Tensor, *args: Any) -> Any:
+            if self._is_away(tensor):
+                raise refuse("cpu-only-method", f"aten::{name}", [("self", tensor)], self._labels, function=name)
+            return original(tensor, *args)
+
+        return method
+
+    def pin_memory(self, tensor: torch.Tensor, device: Any = None) -> torch.Tensor:
+        if self._is_away(tensor) or tensor.layout is not torch.strided:
+            name = tensor.type()
+            raise refuse("pin-memory", "aten::pin_memory", [("self", tensor)], self._labels, self_type=name)
+        if self._labels.is_pinned(tensor):
+            return tensor
+        pinned = tensor.clone()
+        self._labels.pin(pinned)
+        return pinned
+
+    def is_pinned(self, tensor: torch.Tensor, device: Any = None) -> bool:
+        return self._labels.is_pinned(tensor)
+
+    # -- making others ---------------------------------------------------------------------------------------------
+
+    def with_device(self, original: Method) -> Method:
+        def method(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("device") is not None:
+                kwargs["device"] = self._machine.complete(kwargs["device"])
+            return original(tensor, *args, **kwargs)
+
+        return method
+
+    def new(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        device = self._labels.device_of(tensor)
+        if kwargs.get("device") is not None:
+            device = self._machine.complete(kwargs.pop("device"))
+        made: torch.Tensor = _Base.new(tensor, *args, **kwargs)
+        if not any(isinstance(arg, torch.Tensor) for arg in args):
+            self._labels.set_device(made, device)
+        return made
+
+    def new_tensor(self, tensor: torch.Tensor, data: Any, *, device: Any = None, **kwargs: Any) -> torch.Tensor:
+        target = self._labels.device_of(tensor) if device is None else self._machine.complete(device)
+        made: torch.Tensor = _Base.new_tensor(tensor, data, **kwargs)
+        self._labels.set_device(made, target)
+        return made
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def set_grad(self, tensor: torch.Tensor, gradient: Any) -> None:
+        if isinstance(gradient, torch.Tensor):
+            device, found = self._labels.device_of(tensor), self._labels.device_of(gradient)
+            operands = [("grad", gradient), ("self", tensor)]
+            if device.type != found.type:
+                values = {"grad_device": found.type, "device": device.type}
+                raise refuse("assigned-gradient", "aten::set_grad", operands, self._labels, **values)
+            if device != found:
+                # The indices are printed as characters.
+                values = {"grad_text": chr(found.index or 0), "self_text": chr(device.index or 0)}
+                raise refuse("assigned-gradient-index", "aten::set_grad", operands, self._labels, **values)
+        _Base.grad.__set__(tensor, gradient)
+
+
+_dlpack = torch.Tensor.__dlpack__
+
+
+def _type_name(legacy: Any) -> str:
+    """The name of a legacy type object: `torch.cuda.FloatTensor` says it as its name and module."""
+    return f"{legacy.__module__}.{legacy.__name__}"
