@@ -19,7 +19,7 @@ CELL_PARAMETERS = ("input", "hx", "w_ih", "w_hh", "b_ih", "b_hh")
 
 
 def recurrent_arguments(args: tuple[Any, ...]) -> dict[str, Any]:
-    """The tensors of a call by role: the packed form has the batch sizes in second place, so its weights come fourth."""
+    """The tensors of a call by role: the packed form has the batch sizes in second place, the weights in fourth."""
     packed = len(args) > 3 and isinstance(args[3], list | tuple)
     hidden, parameters = args[2:4] if packed else args[1:3]
     return {"input": args[0], "hidden": hidden, "parameter": parameters}
