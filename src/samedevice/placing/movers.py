@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Hashable
 from typing import Any
 
 import torch
@@ -51,8 +50,7 @@ def _same_type(original: Tensor, moved: Any) -> Any:
 
 
 def _call_to(obj: Any, device: torch.device, non_blocking: bool) -> Any:
-    cls: Hashable = type(obj)
-    by_keyword, takes_non_blocking = _signature_of_to(cls)
+    by_keyword, takes_non_blocking = _signature_of_to(type(obj))  # type: ignore[arg-type]
     options = {"non_blocking": True} if non_blocking and takes_non_blocking else {}
     return obj.to(device=device, **options) if by_keyword else obj.to(device, **options)
 

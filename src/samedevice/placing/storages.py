@@ -27,7 +27,13 @@ _MOST_WASTE = 2
 """A stretch of memory moves as a whole while it is at most this many times what the tensors on it hold."""
 
 
-def move_tensors(tensors: Iterable[Tensor], device: torch.device, non_blocking: bool, new: dict[int, Any]) -> None:
+def move_tensors(
+    tensors: Iterable[Tensor],
+    device: torch.device,
+    non_blocking: bool,
+    new: dict[int, Any],
+    moved_at: dict[int, Tensor],
+) -> None:
     """Move tensors of exactly the type `Tensor`; each may come several times.
 
     Args:
@@ -35,6 +41,8 @@ def move_tensors(tensors: Iterable[Tensor], device: torch.device, non_blocking: 
         device: where to.
         non_blocking: as for `Tensor.to`.
         new: receives each moved tensor under the id of its original.
+        moved_at: tensors that were moved before, by the address of their original's storage. One whose storage turns
+            out to be shared is moved again, with the others.
 
     Raises:
         PartError: a tensor could not be moved.
@@ -57,6 +65,9 @@ def move_tensors(tensors: Iterable[Tensor], device: torch.device, non_blocking: 
                 alone[-id(stretch[0])] = stretch[0]
             else:
                 _move_stretch(stretch, device, non_blocking, new)
+    for address in alone.keys() & moved_at.keys():
+        tensor = alone.pop(address)
+        new[id(tensor)] = moved_at[address]
     _move_each(alone.values(), device, non_blocking, new)
 
 

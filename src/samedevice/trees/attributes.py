@@ -27,8 +27,11 @@ def is_python_class(cls: type) -> bool:
 
 def empty(cls: type) -> Any:
     """A new instance on which no code of the class has run: neither `__new__` nor `__init__` of a Python class."""
-    native = next(base for base in cls.__mro__ if not is_python_class(base))
-    return native.__new__(cls)  # type: ignore[call-overload]
+    return _native(cls).__new__(cls)
+
+
+def _native(cls: type) -> Any:
+    return next(base for base in cls.__mro__ if not is_python_class(base))
 
 
 def has_attributes(cls: type) -> bool:
@@ -55,6 +58,7 @@ class AttributesOf(Container):
         self._cls = cls
         self._slots = _slots(cls)
         self._has_dict = bool(cls.__dictoffset__)
+        self._new = _native(cls).__new__
         self._transparent = transparent
 
     def children(self, obj: Any) -> Iterable[Any]:
@@ -69,14 +73,23 @@ class AttributesOf(Container):
 
     def begin(self, obj: Any, get: Get) -> Any:
         """An empty instance."""
-        return empty(type(obj))
+        return self._new(self._cls)
 
     def finish(self, new: Any, obj: Any, get: Get) -> None:
         """Set every attribute, below any `__setattr__`."""
         if self._has_dict:
-            new.__dict__.update({name: get(id(value), value) for name, value in obj.__dict__.items()})
-        for _, member, value in self._set_slots(obj):
+            attributes = {name: get(id(value), value) for name, value in obj.__dict__.items()}
+            object.__setattr__(new, "__dict__", attributes)
+        for _, member, value in self._set_slots(obj) if self._slots else ():
             member.__set__(new, get(id(value), value))
+
+    def build(self, obj: Any, children: list[Any]) -> Any:
+        """Both steps at once."""
+        if self._slots:
+            return super().build(obj, children)
+        new = self._new(self._cls)
+        object.__setattr__(new, "__dict__", dict(zip(obj.__dict__, children, strict=True)))
+        return new
 
     def _items(self, obj: Any) -> Iterator[tuple[str, Any]]:
         if self._has_dict:

@@ -106,8 +106,9 @@ def _replace_acyclic(tree: Tree, new: dict[int, Any]) -> None:
     try:
         for node in tree.nodes:
             kind: Any = KINDS[type(node)]
-            if not ids.isdisjoint(map(id, kind.children(node))):
-                new[id(node)] = kind.build(node, get)
+            children = list(kind.children(node))
+            if not ids.isdisjoint(map(id, children)):
+                new[id(node)] = kind.build(node, [get(id(child), child) for child in children])
     except Exception as error:
         raise PartError(node) from error
 

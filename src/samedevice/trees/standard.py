@@ -37,8 +37,8 @@ class _Dict(Container):
 
 
 class _PlainDict(_Dict):
-    def build(self, obj: Any, get: Get) -> Any:
-        return {key: get(id(value), value) for key, value in obj.items()}
+    def build(self, obj: Any, children: list[Any]) -> Any:
+        return dict(zip(obj, children, strict=True))
 
 
 class _OrderedDict(_Dict):
@@ -75,8 +75,8 @@ class _List(Container):
 
 
 class _PlainList(_List):
-    def build(self, obj: Any, get: Get) -> Any:
-        return [get(id(child), child) for child in obj]
+    def build(self, obj: Any, children: list[Any]) -> Any:
+        return children
 
 
 class _Tuple(Container):
@@ -93,6 +93,9 @@ class _Tuple(Container):
     def begin(self, obj: Any, get: Get) -> Any:
         return tuple.__new__(type(obj), [get(id(child), child) for child in tuple.__iter__(obj)])
 
+    def build(self, obj: Any, children: list[Any]) -> Any:
+        return tuple.__new__(type(obj), children)
+
 
 class _NamedTuple(_Tuple):
     def steps(self, obj: Any) -> Iterable[Step]:
@@ -104,6 +107,9 @@ class _StructSequence(_Tuple):
 
     def begin(self, obj: Any, get: Get) -> Any:
         return type(obj)([get(id(child), child) for child in obj])
+
+    def build(self, obj: Any, children: list[Any]) -> Any:
+        return type(obj)(children)
 
 
 class _Set(Container):

@@ -27,6 +27,8 @@ class _Wrapped(AttributesOf):
     def __init__(self, cls: type) -> None:
         super().__init__(cls, transparent="data")
 
+    build = Container.build
+
     def finish(self, new: Any, obj: Any, get: Get) -> None:
         super().finish(new, obj, get)
         if new.data is obj.data:
@@ -48,6 +50,8 @@ class _Transform(AttributesOf):
 
     Source: torch/distributions/transforms.py, `Transform.__getstate__`, 2.6 to 2.13, does the same for copies.
     """
+
+    build = Container.build
 
     def finish(self, new: Any, obj: Any, get: Get) -> None:
         super().finish(new, obj, get)
