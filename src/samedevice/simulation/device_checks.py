@@ -18,7 +18,7 @@ from samedevice.simulation.calls import DeviceOf, call_of, refusal
 from samedevice.simulation.operator_rules import has_kernel, rule_of
 from samedevice.simulation.own_rules import no_kernel_refusal
 
-__all__ = ["check", "needs_check"]
+__all__ = ["check", "needs_check", "result_devices"]
 
 _CPU = torch.device("cpu")
 _COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
@@ -76,6 +76,23 @@ def needs_check(func: Any) -> bool:
         False for nearly all, which need `check` only where devices differ or a generator is given.
     """
     return not has_kernel(func, "CUDA")
+
+
+def result_devices(func: Any, args: tuple[Any, ...], device_of: DeviceOf) -> tuple[torch.device, ...] | None:
+    """The device of each result, for the operators whose results live on different ones.
+
+    Args:
+        func: The `OpOverload`, for which `check` returned None.
+        args: Its positional arguments.
+        device_of: Where a tensor lives.
+
+    Returns:
+        A device for each result, or None where `check` says all there is to say.
+    """
+    if func._schema.name == "aten::_pack_padded_sequence":
+        # The data is where the input is, the batch sizes are on the CPU. Source: native/PackedSequence.cpp.
+        return device_of(args[0]), _CPU
+    return None
 
 
 def _decide(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> torch.device | None:

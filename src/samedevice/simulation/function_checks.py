@@ -59,7 +59,9 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "quantile": _Function(function_rules.quantile, ("self", "q"), (torch, _Tensor)),
     "nanquantile": _Function(function_rules.quantile, ("self", "q"), (torch, _Tensor)),
     "stft": _Function(function_rules.window, ("self", "n_fft", "hop_length", "win_length", "window"), (_VF,)),
-    "istft": _Function(function_rules.window, ("self", "n_fft", "hop_length", "win_length", "window"), (_VF,)),
+    "istft": _Function(
+        function_rules.window, ("self", "n_fft", "hop_length", "win_length", "window"), (torch, _Tensor, _VF)
+    ),
     "inner": _Function(function_rules.inner, ("self", "other"), (torch, _Tensor)),
     "multi_dot": _Function(function_rules.multi_dot, ("tensors",), (torch.linalg,), "aten::linalg_multi_dot"),
     "chain_matmul": _Function(function_rules.multi_dot, ("matrices",), (_VF,)),

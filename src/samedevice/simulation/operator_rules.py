@@ -44,7 +44,7 @@ _nothing_compared = any_device()
 _follows_self = any_device("self")
 
 # Note [Rows]
-# An operator stands here by its name with overload, or by its name alone for all overloads.
+# An operator stands here by its name with overload ("default" where it has none), or by its name for all overloads.
 # "made of": composite operators that reach a dispatch mode whole (CompositeExplicitAutograd in the yaml), with the
 # operator that checks for them, as the real CUDA build of 2.13 answered.
 _ROWS: Mapping[str, Rule] = {
@@ -103,6 +103,9 @@ _ROWS: Mapping[str, Rule] = {
     "_stack": route("cat", tensors="tensors"),
     "block_diag": own_rules.block_diag,
     "_pack_padded_sequence": own_rules.packed_lengths,
+    "_sparse_coo_tensor_with_dims_and_tensors": compared(
+        "wrapper_SparseCUDA___sparse_coo_tensor_with_dims_and_tensors"
+    ),
     # --- pointwise, beside the plain rule for TensorIterators
     "where": own_rules.where,
     "logical_and": own_rules.logical,
@@ -123,15 +126,15 @@ _ROWS: Mapping[str, Rule] = {
     "binary_cross_entropy": own_rules.binary_cross_entropy,
     "binary_cross_entropy_with_logits": iterated(("self", "weight", "pos_weight")),
     "clamp.Tensor_out": iterated(()),
-    "complex": route("complex.out", real="real", imag="imag"),
-    "polar": route("polar.out", abs="abs", angle="angle"),
+    "complex.default": route("complex.out", real="real", imag="imag"),
+    "polar.default": route("polar.out", abs="abs", angle="angle"),
     "allclose": route("eq.Tensor", self="self", other="other"),
     "dist": route("sub.Tensor", self="self", other="other"),
     # --- linear algebra
     "mv": own_rules.matrix_vector,
     "cholesky_solve": own_rules.cholesky_solve,
     "linalg_pinv": iterated(()),
-    "linalg_lstsq": route("linalg_lstsq.out", self="self", b="b"),
+    "linalg_lstsq.default": route("linalg_lstsq.out", self="self", b="b"),
     # --- torch.nn
     "convolution": convolution_rules.convolution,
     "_convolution": convolution_rules.convolution,
@@ -183,13 +186,18 @@ def _known_rule(name: str, key: str) -> Rule:
     base = name.partition(".")[0]
     if key.startswith("Sparse") and base in _SPARSE_ROWS:
         return _SPARSE_ROWS[base]
-    row = _ROWS.get(name) or _ROWS.get(base)
+    row = _row(name)
     if row is not None:
         return row if base not in _COMPARED_FIRST else _after_generated_check(name, key, row)
     if base.startswith("_foreach_"):
         return _foreach_rule(name)
     function = native_function(name)
     return iterated() if function is None else _yaml_rule(function, key)
+
+
+def _row(name: str) -> Rule | None:
+    base, _, overload = name.partition(".")
+    return _ROWS.get(f"{base}.{overload or 'default'}") or _ROWS.get(base)
 
 
 def _yaml_rule(function: NativeFunction, key: str) -> Rule:
@@ -272,7 +280,7 @@ def has_kernel(func: Any, key: str) -> bool:
     schema = func._schema
     namespace, _, base = schema.name.partition("::")
     name = f"{base}.{schema.overload_name}" if schema.overload_name else base
-    if namespace != "aten" or name in _ROWS or base in _ROWS:
+    if namespace != "aten" or _row(name) is not None:
         return True
     function = native_function(name)
     if function is None or not function.keys or _is_cpu_choice(base):

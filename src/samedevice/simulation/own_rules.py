@@ -250,8 +250,8 @@ def _scalar_type(dtype: torch.dtype) -> str:
 def attention(call: Call) -> torch.device | None:
     """Query, key and value first, then the mask as the chosen kernel takes it.
 
-    Source: native/transformers/attention.cpp, validate_sdpa_input. Without a GPU to ask, the kernel is the one that a
-    recent NVIDIA GPU takes: cuDNN's for half precision, the memory-efficient one otherwise.
+    Source: native/transformers/attention.cpp, validate_sdpa_input; transformers/cuda/sdp_utils.cpp. Without a GPU to
+    ask, the kernel is the one that a recent NVIDIA GPU takes.
     """
     query, key, value = (call.of(argument)[0] for argument in ("query", "key", "value"))
     if not query.device.type == key.device.type == value.device.type:
@@ -267,11 +267,20 @@ def attention(call: Call) -> torch.device | None:
             continue
         if query.device.type == "cpu":
             raise no_kernel_refusal(call, mask, "aten::_scaled_dot_product_flash_attention_for_cpu")
-        half = query.tensor.dtype in (torch.float16, torch.bfloat16)
-        kernel = "cudnn" if half else "efficient"
+        kernel = _attention_kernel(query.tensor)
+        if kernel == "math":
+            raise refusal(call, "tensor-iterator", mask, device=query.device, other_device=mask.device)
         blamed = Operand("attn_bias", mask.tensor, mask.device)
         raise compared_refusal(call, f"wrapper_CUDA___scaled_dot_product_{kernel}_attention", blamed, query.device)
     return compared("wrapper_CUDA___scaled_dot_product_efficient_attention")(call.only("query", "key", "value"))
+
+
+def _attention_kernel(query: torch.Tensor) -> str:
+    """CuDNN's for half precision, the memory-efficient one, or none where a row is not aligned to 16 bytes."""
+    width = query.shape[-1] if query.dim() else 0
+    if query.dtype in (torch.float16, torch.bfloat16):
+        return "cudnn" if width % 8 == 0 else "math"
+    return "efficient" if query.dtype is torch.float32 and width % 4 == 0 else "math"
 
 
 def batch_norm(call: Call) -> torch.device | None:
