@@ -68,6 +68,10 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
         return _of_device(value, name)
     if isinstance(value, Optimizer) and name == "param_groups":
         return Sequence(None, Mapping({"params": value.params}))
+    if isinstance(value, Optimizer) and name == "state":
+        # Code that goes through the state is about to move it.
+        moves.escape(machine, value)
+        return UNKNOWN
     if isinstance(value, Mapping) and name in value.attributes:
         return value.attributes[name]
     if isinstance(value, Mapping) and value.cls is not None and (found := find(value.cls, name)):
@@ -277,8 +281,12 @@ def hold(machine: Machine, container: Sequence | Mapping, held: Held) -> None:
         else (*container.entries.values(), container.element)
     )
     for part in inside:
-        if isinstance(part, Module) and part.held is None:
+        if isinstance(part, Module | Tensor) and part.held is None and _is_registrable(part):
             machine.memory.assign(part, "held", held)
+
+
+def _is_registrable(value: Module | Tensor) -> bool:
+    return isinstance(value, Module) or value.kind == "parameter"
 
 
 def write_item(machine: Machine, target: ast.Subscript, new: Value) -> None:
@@ -297,6 +305,11 @@ def write_item(machine: Machine, target: ast.Subscript, new: Value) -> None:
     elif isinstance(value, Instance | Module) and value.cls is not None and find(value.cls, "__setitem__"):
         setter = read(machine, value, "__setitem__", target)
         machine.call(setter, Arguments([key, new], [target.slice, target]), target)
+    elif isinstance(value, Module) and isinstance(key, Constant) and isinstance(key.value, int):
+        if -len(value.children) <= key.value < len(value.children):
+            children = list(value.children)
+            children[key.value] = new
+            machine.memory.assign(value, "children", children)
 
 
 def _write_entry(machine: Machine, value: Mapping, key: Value, new: Value, target: ast.Subscript) -> None:

@@ -116,7 +116,9 @@ def _call_unknown(machine: Machine, arguments: Arguments, node: ast.AST) -> Valu
     name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
     first = arguments.positional[0] if arguments.positional else UNKNOWN
     if name == "step" and isinstance(first, Optimizer):
-        optimizers.step(machine, first, node)
+        optimizers.step_scaled(machine, first, node)
+    elif name == "backward":
+        optimizers.note_backward(machine, None)
     elif name == "scale" and isinstance(first, Tensor) and len(arguments.positional) == 1:
         return first
     else:

@@ -161,6 +161,8 @@ def _optimizer(machine: Machine, receiver: Optimizer, name: str, arguments: Argu
             if not isinstance(value, Constant | Tensor):
                 machine.call(value, Arguments(), node)
         optimizers.step(machine, receiver, node)
+    elif name == "load_state_dict":
+        optimizers.loaded(machine, receiver)
     elif name == "add_param_group":
         machine.memory.assign(receiver, "modules", ())
     return UNKNOWN

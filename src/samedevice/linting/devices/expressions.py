@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from samedevice.linting.devices import attributes, calls, operations, truth
@@ -19,6 +20,7 @@ from samedevice.linting.devices.values import (
     Device,
     External,
     Function,
+    Held,
     Mapping,
     Sequence,
     Symbol,
@@ -39,7 +41,17 @@ def _name(machine: Machine, node: ast.Name) -> Value:
     value = machine.lookup(node.id)
     if value is None:
         return External(f"builtins.{node.id}") if node.id in _BUILTINS else UNKNOWN
+    if isinstance(value, Tensor) and value.held is None and value.kind == "plain":
+        return _held_globally(machine, node, value)
     return value
+
+
+def _held_globally(machine: Machine, node: ast.Name, value: Tensor) -> Tensor:
+    """A tensor at module level that a function reads."""
+    frame = machine.frame
+    if not frame.name or frame.scopes[-1].get(node.id) is not value or node.id in frame.scopes[0]:
+        return value
+    return replace(value, held=Held("global", "", node.id, node))
 
 
 def _attribute(machine: Machine, node: ast.Attribute) -> Value:
@@ -178,7 +190,7 @@ def _dict(machine: Machine, node: ast.Dict) -> Value:
             made.entries[name.value] = value
         else:
             others.append(value)
-    made.element = join_all(others) if others else NOTHING if others else NOTHING
+    made.element = join_all(others) if others else NOTHING
     return made
 
 
@@ -302,7 +314,7 @@ def _entries(machine: Machine, node: ast.DictComp, items: tuple[Value, ...]) -> 
             made.entries[key.value] = value
         else:
             others.append(value)
-    made.element = join_all(others)
+    made.element = join_all(others) if others else NOTHING
     return made
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from samedevice.linting.devices.places import CPU, Certainty, Location, difference, resolve
 from samedevice.linting.devices.values import Optimizer, Tensor, Value
 
-__all__ = ["Conflict", "Fact", "Facts", "LostLeaf", "MoveDiscarded", "Operand", "StaleParameters", "WeightUntied", "Where"]
+__all__ = ["Conflict", "Fact", "Facts", "LostLeaf", "MoveDiscarded", "Operand", "ScalerWithoutGradients",
+    "StaleParameters", "WeightUntied", "Where"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,16 @@ class StaleParameters:
     where: Where
 
 
-Fact = Conflict | MoveDiscarded | LostLeaf | StaleParameters | WeightUntied
+@dataclass(frozen=True, slots=True)
+class ScalerWithoutGradients:
+    """`scaler.step(optimizer)` where no backward pass reached the optimizer's parameters."""
+
+    node: ast.AST
+    optimizer: Optimizer
+    where: Where
+
+
+Fact = Conflict | MoveDiscarded | LostLeaf | ScalerWithoutGradients | StaleParameters | WeightUntied
 
 
 @dataclass(slots=True)
@@ -153,22 +163,31 @@ def _judge(pending: _Pending, current_index: int | None) -> Conflict | None:
         return None
     certainty, first, second = best
     culprit, other = (first, second) if _to_blame(first, second, operands) else (second, first)
-    if _is_hardcoded(other) and _is_placed(culprit):
-        culprit, other = other, culprit
     return Conflict(
         pending.node, pending.operation, pending.role, culprit, other, certainty, pending.where, pending.path
     )
 
 
 def _to_blame(first: Operand, second: Operand, operands: tuple[Operand, ...]) -> bool:
-    """Whether `first` is in the wrong place: it is on the CPU and the other is not, or it is the odd one out."""
-    if (_is_cpu(first.place)) != (_is_cpu(second.place)):
-        return _is_cpu(first.place)
+    """Whether `first` rather than `second` is in the wrong place."""
+    mine, theirs = _suspicion(first, second), _suspicion(second, first)
+    if mine != theirs:
+        return mine > theirs
     with_first = sum(1 for operand in operands if _same(operand.place, first.place))
     with_second = sum(1 for operand in operands if _same(operand.place, second.place))
     if with_first != with_second:
         return with_first < with_second
     return _is_current(first.place) or not _is_current(second.place)
+
+
+def _suspicion(operand: Operand, other: Operand) -> int:
+    """How much speaks for an operand being in the wrong place: where the program put it on purpose, nothing does."""
+    origin = getattr(operand.value, "origin", None)
+    if origin is not None and origin.how == "loaded":
+        return 4
+    if _is_cpu(operand.place):
+        return 1 if _is_placed(operand) and _is_hardcoded(other) else 3
+    return 2 if _is_hardcoded(operand) else 0
 
 
 def _is_hardcoded(operand: Operand) -> bool:
@@ -178,12 +197,13 @@ def _is_hardcoded(operand: Operand) -> bool:
 
 
 def _is_placed(operand: Operand) -> bool:
-    """Moved on purpose to a device that the program chooses."""
+    """Moved on purpose to a device that the program chooses, and not kept from an earlier call."""
     moved_at = getattr(operand.value, "moved_at", None)
-    origin = getattr(operand.value, "origin", None)
     if moved_at is not None:
         return not _names_constant(moved_at)
-    return origin is not None and origin.how in ("moved", "made on") and not origin.literal
+    origin = getattr(operand.value, "origin", None)
+    kept = getattr(operand.value, "held", None)
+    return kept is None and origin is not None and origin.how in ("moved", "made on") and not origin.literal
 
 
 def _names_constant(call: ast.AST) -> bool:

@@ -125,8 +125,7 @@ def call(machine: Machine, module: Module | Either, arguments: Arguments, node: 
     if module.name == "Sequential":
         return _call_chain(machine, module, arguments, node)
     if module.name == "DataParallel" and module.children:
-        _check_replicas(machine, module, node)
-        return machine.call(module.children[0], arguments, node)
+        return _call_replicas(machine, module, arguments, node)
     if module.name in WEIGHTED:
         return _call_weighted(machine, module, arguments, node)
     if module.name.endswith("Loss"):
@@ -388,16 +387,23 @@ def _first_device(ids: Value | None) -> Location | None:
     return Place("cuda", number) if isinstance(number, int) else as_place(head)
 
 
-def _check_replicas(machine: Machine, module: Module, node: ast.AST) -> None:
-    """The module must be on the first device. Source: torch/nn/parallel/data_parallel.py, `forward`."""
+def _call_replicas(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:
+    """The module must be on the first device; the inputs are brought there.
+
+    Source: torch/nn/parallel/data_parallel.py, `forward`.
+    """
     inner, first = module.children[0], module.attributes["first"]
-    if isinstance(inner, Module) and isinstance(first, Device):
-        operands = [
-            Operand(inner, moves.module_place(inner), module.origin.node, "module"),
-            Operand(first, first.place, module.origin.node, "device_ids[0]"),
-        ]
-        if operations.may_conflict(operands):
-            machine.report(node, "DataParallel", "replicas", operands)
+    if not isinstance(inner, Module) or not isinstance(first, Device):
+        return UNKNOWN
+    operands = [
+        Operand(inner, moves.module_place(inner), module.origin.node, "module"),
+        Operand(first, first.place, module.origin.node, "device_ids[0]"),
+    ]
+    if operations.may_conflict(operands):
+        machine.report(node, "DataParallel", "replicas", operands)
+        return UNKNOWN
+    given = [moves.move(machine, v, first.place, node) if isinstance(v, Tensor) else v for v in arguments.positional]
+    return machine.call(inner, Arguments(given, arguments.nodes, arguments.keywords, arguments.keyword_nodes), node)
 
 
 def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from samedevice.linting.devices.lattice import same_place
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import Cell, Certainty, Location, resolve
-from samedevice.linting.devices.values import Either, Instance, Mapping, Module, Sequence, Tensor, Value
+from samedevice.linting.devices.values import UNKNOWN, Either, Instance, Mapping, Module, Optimizer, Sequence, Tensor, Value
 
 __all__ = [
     "escape","module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
@@ -30,7 +30,7 @@ def registered(module: Module) -> Iterator[Tensor | Module]:
         elif isinstance(value, Either):
             yield from value.options
     for child in module.children:
-        if isinstance(child, Module):
+        if isinstance(child, Module) or (isinstance(child, Tensor) and child.kind != "plain" and child.owner is None):
             yield child
 
 
@@ -103,10 +103,15 @@ def moved_tensor(machine: Machine, tensor: Tensor, place: Location | None, node:
 
 def escape(machine: Machine, value: Value) -> None:
     """A module that was given away before it was moved may have been moved there."""
+    if isinstance(value, Module):
+        # What was done with it there, and which loss it went into, is not known.
+        machine.memory.write(machine.backward, "incomplete", UNKNOWN)
     if isinstance(value, Module) and not value.moved and not value.symbolic:
         unknown = Cell("an unknown device")
         move_module(machine, value, unknown, None)
         machine.memory.assign(value, "moved", False)
+    elif isinstance(value, Optimizer):
+        machine.memory.assign(value, "place", None)
     elif isinstance(value, Sequence) and value.items is not None:
         for item in value.items:
             escape(machine, item)

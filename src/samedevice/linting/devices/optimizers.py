@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from samedevice.linting.devices import moves
-from samedevice.linting.devices.facts import LostLeaf, Operand, StaleParameters
+from samedevice.linting.devices import moves, operations
+from samedevice.linting.devices.facts import LostLeaf, Operand, ScalerWithoutGradients, StaleParameters
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operations import may_conflict
 from samedevice.linting.devices.sequences import parameter_of
@@ -38,8 +38,9 @@ def construct(machine: Machine, parent: str, name: str, arguments: Arguments, no
             machine.facts.add(LostLeaf(where, "optimizer", tensor, machine.where()))
     modules = tuple(_modules(params))
     snapshots = tuple((module, tuple(_contents(module))) for module in modules)
-    place = moves.module_place(modules[0]) if modules else None
+    place = moves.module_place(modules[0]) if modules and name in _STATE_AT_BIRTH else None
     made = Optimizer(name, node, snapshots, Sequence(None, _parameter_of(params)), machine.frame.name, place)
+    made.has_state = name != "SGD" or "momentum" in arguments.keywords
     machine.optimizers.append(made)
     return made
 
@@ -87,6 +88,8 @@ def _contents(module: Module, seen: set[int] | None = None) -> Iterator[tuple[Mo
             isinstance(value, Tensor) and value.kind == "parameter" and value.owner is None
         ):
             yield module, name, value
+    for position, child in enumerate(module.children):
+        yield module, f"{module.name}[{position}]", child
     for part in moves.registered(module):
         if isinstance(part, Module):
             yield from _contents(part, seen)
@@ -102,6 +105,32 @@ def _all_inside(module: Module, seen: set[int] | None = None) -> set[int]:
     return seen
 
 
+def note_backward(machine: Machine, loss: Tensor | None) -> None:
+    """`loss.backward()`: which modules get gradients; None where the loss is not known."""
+    now = tuple(operations.sources_of(loss)) if loss is not None else ()
+    before = machine.backward.get("all")
+    earlier = before.items or () if isinstance(before, Sequence) else ()
+    machine.memory.write(machine.backward, "modules", Sequence(now))
+    machine.memory.write(machine.backward, "all", Sequence((*earlier, *now)))
+    if not now:
+        machine.memory.write(machine.backward, "incomplete", UNKNOWN)
+
+
+def step_scaled(machine: Machine, optimizer: Optimizer, node: ast.AST) -> None:
+    """`scaler.step(optimizer)`: the scaler needs gradients of this optimizer's parameters.
+
+    Source: torch/amp/grad_scaler.py, `step`: "No inf checks were recorded for this optimizer."
+    """
+    step(machine, optimizer, node)
+    trained = machine.backward.get("all")
+    if "incomplete" in machine.backward or not isinstance(trained, Sequence) or not trained.items or not optimizer.modules:
+        return
+    held = {inner for module, _ in optimizer.modules for inner in _all_inside(module)}
+    reached = {inner for module in trained.items if isinstance(module, Module) for inner in _all_inside(module)}
+    if not held & reached:
+        machine.facts.add(ScalerWithoutGradients(node, optimizer, machine.where()))
+
+
 def step(machine: Machine, optimizer: Optimizer, node: ast.AST) -> None:
     """`optimizer.step()`: whether it still steps what is trained, and where its state is."""
     replaced = _replaced(optimizer)
@@ -109,21 +138,34 @@ def step(machine: Machine, optimizer: Optimizer, node: ast.AST) -> None:
         replaced = _rebuilt(machine, optimizer)
     if replaced is not None:
         machine.facts.add(StaleParameters(node, optimizer, replaced, machine.where()))
-    elif optimizer.name in _STATE_AT_BIRTH and optimizer.modules:
-        now = moves.module_place(optimizer.modules[0][0])
-        operands = [
-            Operand(optimizer, optimizer.place, optimizer.node, "state_sums"),
-            Operand(optimizer.modules[0][0], now, node, "params"),
-        ]
-        if may_conflict(operands):
-            machine.report(node, "step", "optimizer", operands)
+    elif optimizer.modules:
+        _check_state(machine, optimizer, optimizer.modules[0][0], node)
+
+
+def _check_state(machine: Machine, optimizer: Optimizer, module: Module, node: ast.AST) -> None:
+    """The state was made where the parameters were at the first step, and does not follow them."""
+    if not optimizer.has_state:
+        return
+    now = moves.module_place(module)
+    if optimizer.place is None:
+        machine.memory.assign(optimizer, "place", now)
+        return
+    operands = [Operand(optimizer, optimizer.place, optimizer.node, "state"), Operand(module, now, node, "params")]
+    if may_conflict(operands):
+        machine.report(node, "step", "optimizer", operands)
+
+
+def loaded(machine: Machine, optimizer: Optimizer) -> None:
+    """`optimizer.load_state_dict(…)` brings the state to the parameters. Source: torch/optim/optimizer.py."""
+    if optimizer.modules and optimizer.place is not None:
+        machine.memory.assign(optimizer, "place", moves.module_place(optimizer.modules[0][0]))
 
 
 def _replaced(optimizer: Optimizer) -> str | None:
     """The name of a parameter or child that the module has replaced since the optimizer was built."""
     for _, contents in optimizer.modules:
         for owner, name, value in contents:
-            now = owner.attributes.get(name)
+            now = _now(owner, name)
             if now is value or now is None:
                 continue
             if isinstance(now, Module) and isinstance(value, Module) and moves.has_parameters(now):
@@ -131,6 +173,14 @@ def _replaced(optimizer: Optimizer) -> str | None:
             if isinstance(now, Tensor) and now.kind == "parameter" and now.owner is None:
                 return name
     return None
+
+
+def _now(owner: Module, name: str) -> Value | None:
+    """What a module holds under a name of `_contents`."""
+    if not name.endswith("]"):
+        return owner.attributes.get(name)
+    position = int(name.rpartition("[")[2][:-1])
+    return owner.children[position] if position < len(owner.children) else None
 
 
 def _rebuilt(machine: Machine, optimizer: Optimizer) -> str | None:

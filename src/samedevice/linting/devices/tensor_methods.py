@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from samedevice.linting.devices import moves, operations
+from samedevice.linting.devices import moves, operations, optimizers
 from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Arguments, Machine
@@ -192,7 +192,7 @@ def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node
     if name == "register_hook":
         return _hook(machine, tensor, arguments, node)
     if name == "backward":
-        machine.memory.write(machine.backward, "modules", _sources(tensor))
+        optimizers.note_backward(machine, tensor)
         return Constant(None)
     if name in ("is_cuda",) or name in _NO_TENSOR:
         return UNKNOWN
@@ -362,10 +362,6 @@ def _hook(machine: Machine, tensor: Tensor, arguments: Arguments, node: ast.AST)
             gradient.place = tensor.place
         machine.call(hook, Arguments([gradient], [node]), node)
     return UNKNOWN
-
-
-def _sources(tensor: Tensor) -> Value:
-    return Sequence(tuple(operations.sources_of(tensor)))
 
 
 def _operation(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:

@@ -271,7 +271,8 @@ class Optimizer(Value):
     function: str = ""
     """Where it was built."""
     place: Location | None = None
-    """Where the parameters were when it was built."""
+    """Where its state is, once it has some."""
+    has_state: bool = True
 
 
 @dataclass(slots=True, eq=False)

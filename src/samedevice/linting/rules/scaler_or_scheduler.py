@@ -1,4 +1,4 @@
-"""SD203: a table kept by a scheduler or scaler of one's own is not where the steps are."""
+"""SD203: a GradScaler steps what got no gradients; a table of a scheduler of one's own is not where the steps are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact
+from samedevice.linting.devices.facts import Conflict, Fact, ScalerWithoutGradients
 from samedevice.linting.devices.values import Tensor
 from samedevice.linting.evidence import conflict_over, held_of, is_certain
 from samedevice.linting.rule import Rule
@@ -14,6 +14,8 @@ from samedevice.linting.source import Source
 
 
 def _claims(fact: Fact) -> bool:
+    if isinstance(fact, ScalerWithoutGradients):
+        return True
     conflict = conflict_over(fact, Tensor)
     held = held_of(conflict) if conflict is not None else None
     return (
@@ -30,6 +32,9 @@ def _at(fact: Fact) -> ast.AST:
 
 
 def _message(fact: Fact, source: Source) -> str:
+    if isinstance(fact, ScalerWithoutGradients):
+        built = getattr(fact.optimizer.node, "lineno", 0)
+        return f"no backward pass reached the parameters of the optimizer of line {built}, so the scaler refuses to step it"
     assert isinstance(fact, Conflict)
     held = held_of(fact)
     assert held is not None
@@ -40,7 +45,8 @@ def _message(fact: Fact, source: Source) -> str:
 
 
 def _fix(fact: Fact, source: Source) -> Fix | None:
-    assert isinstance(fact, Conflict)
+    if not isinstance(fact, Conflict):
+        return None
     device = wording.device_expression(fact, source)
     node = fact.culprit.node
     if device is None or not isinstance(node, ast.expr):
