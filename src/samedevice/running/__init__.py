@@ -30,7 +30,7 @@ from samedevice.running import interpreter, programs
 if TYPE_CHECKING:
     from samedevice.tracing.watch import Watch
 
-__all__ = ["RunOptions", "RunResult", "run"]
+__all__ = ["RunOptions", "RunResult", "from_folder", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class _Faults:
             self.add(finding)
 
     def add(self, finding: Finding) -> None:
-        finding = _from_folder(finding, self.folder)
+        finding = from_folder(finding, self.folder)
         if finding not in self.found:
             self.found.append(finding)
 
@@ -169,8 +169,13 @@ def _shorten(file: str, folder: str) -> str:
     return file
 
 
-def _from_folder(finding: Finding, folder: str) -> Finding:
-    """`finding` with the names of its files as the person who started the run would write them."""
+def from_folder(finding: Finding, folder: str) -> Finding:
+    """`finding` with its files named as a person who works in `folder` would name them.
+
+    Args:
+        finding: files by their whole path.
+        folder: an absolute path; what lies inside is named from there.
+    """
     location, culprit, fix = finding.location, finding.culprit, finding.fix
     if location:
         location = replace(location, file=_shorten(location.file, folder))

@@ -1,0 +1,102 @@
+"""pytest: run tests on simulated devices, and explain the device faults that they fail with. Options and hooks only.
+
+    pytest --samedevice-simulate cuda:2          # the whole session, test modules included
+    @pytest.mark.simulated_device("cuda:2")      # one test with its fixtures
+
+This module is imported into every pytest run of everyone who installs samedevice, so it imports nothing but pytest:
+torch and the rest are loaded when a test asks for a device or fails with torch loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+__all__: list[str] = []
+
+_SIMULATION = pytest.StashKey[contextlib.ExitStack]()
+_MARK = "simulated_device"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option for a whole session."""
+    parser.getgroup("samedevice").addoption(
+        "--samedevice-simulate",
+        metavar="DEVICE[:N]",
+        help="run the session on N simulated devices, e.g. cuda or cuda:2",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin the session's simulation: before collection, since modules ask for devices when they are imported."""
+    config.addinivalue_line("markers", f"{_MARK}(device='cuda'): run the test on simulated devices, e.g. 'cuda:2'")
+    device = config.getoption("samedevice_simulate")
+    if device is None:
+        return
+    from samedevice.errors import SameDeviceError
+    from samedevice.simulation.simulate import simulate
+
+    stack = contextlib.ExitStack()
+    try:
+        stack.enter_context(simulate(device))
+    except SameDeviceError as error:
+        raise pytest.UsageError(f"--samedevice-simulate: {error}") from None
+    config.stash[_SIMULATION] = stack
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the session's simulation."""
+    stack = config.stash.get(_SIMULATION, None)
+    if stack is not None:
+        stack.close()
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say that the devices are simulated: a green run must not be taken for one on a GPU."""
+    device = config.getoption("samedevice_simulate")
+    return None if device is None else f"samedevice: simulated {device}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Give a marked test, with its fixtures, the devices that it names."""
+    mark = item.get_closest_marker(_MARK)
+    if mark is None or _SIMULATION in item.config.stash:
+        return (yield)
+    from samedevice.simulation.simulate import simulate
+
+    with simulate(*mark.args, **mark.kwargs):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, pytest.TestReport]:
+    """Add the explanation of a device fault to the report of the test that failed with it."""
+    text = None
+    if call.excinfo is not None and "torch" in sys.modules:
+        text = _explanation(item, call, call.excinfo)
+    report: pytest.TestReport = yield
+    if report.failed and text is not None:
+        report.sections.append(("samedevice", text))
+    return report
+
+
+def _explanation(
+    item: pytest.Item, call: pytest.CallInfo[Any], excinfo: pytest.ExceptionInfo[BaseException]
+) -> str | None:
+    """Explain the fault, and take the simulation's own frames out of what pytest will show."""
+    from samedevice.explaining.explain import explain
+    from samedevice.findings import Report
+    from samedevice.running import from_folder
+    from samedevice.running.interpreter import users_traceback
+
+    error = excinfo.value
+    finding = explain(error)
+    if finding is None:
+        return None
+    call.excinfo = pytest.ExceptionInfo.from_exc_info((type(error), error, users_traceback(excinfo.tb) or excinfo.tb))
+    return Report((from_folder(finding, str(item.config.invocation_params.dir)),), "finding").to_text()
