@@ -27,6 +27,7 @@ from samedevice.simulation.patching import Patch
 __all__ = ["check_call", "patches"]
 
 _Rule = Callable[[Call], "torch.device | None"]
+_Moved = Callable[[Call], Mapping[str, torch.device]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,12 @@ class _Function:
     """Where code finds it: modules and classes."""
     operation: str = ""
     """The operator that a person would name; empty: "aten::" and the function's name."""
+    moved: _Moved | None = None
+    """Which arguments the function moves by itself; here C++ takes all for the CPU's and moves nothing."""
+
+
+def _nothing(call: Call) -> None:
+    """For functions that compare nothing and move arguments."""
 
 
 _Tensor = torch.Tensor
@@ -48,6 +55,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "rnn_relu": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
     "lstm_cell": _Function(rnn_rules.cell, rnn_rules.CELL_PARAMETERS, (torch, _VF)),
     "gru_cell": _Function(rnn_rules.cell, rnn_rules.CELL_PARAMETERS, (torch, _VF)),
+    "ctc_loss": _Function(_nothing, function_rules.CTC_PARAMETERS, (torch,), moved=function_rules.ctc_moved),
     "scaled_dot_product_attention": _Function(
         own_rules.attention, ("query", "key", "value", "attn_mask"), (torch.nn.functional, torch._C._nn)
     ),
@@ -115,14 +123,30 @@ def patches(device_of: DeviceOf) -> Iterator[Patch]:
 
 
 def _checked(name: str, original: Any, device_of: DeviceOf) -> Any:
+    moved = _FUNCTIONS[name].moved
+
     def checked(*args: Any, **kwargs: Any) -> Any:
         check_call(name, args, kwargs, device_of)
+        if moved is not None:
+            args, kwargs = _with_moves(name, moved, args, kwargs, device_of)
         return original(*args, **kwargs)
 
     try:
         return functools.wraps(original)(checked)
     except (AttributeError, TypeError):
         return checked
+
+
+def _with_moves(
+    name: str, moved: _Moved, args: tuple[Any, ...], kwargs: dict[str, Any], device_of: DeviceOf
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    function = _FUNCTIONS[name]
+    targets = moved(_call_of(name, function, args, kwargs, device_of))
+    names = dict(enumerate(function.parameters))
+    return (
+        tuple(value.to(targets[names[i]]) if names.get(i) in targets else value for i, value in enumerate(args)),
+        {key: value.to(targets[key]) if key in targets else value for key, value in kwargs.items()},
+    )
 
 
 def _call_of(

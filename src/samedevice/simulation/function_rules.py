@@ -11,7 +11,9 @@ from samedevice.simulation.operand_rules import compared
 
 __all__ = [
     "ALIASES",
+    "CTC_PARAMETERS",
     "compressed",
+    "ctc_moved",
     "gradient",
     "inner",
     "matrix_rank",
@@ -31,6 +33,31 @@ ALIASES: Mapping[str, str] = {
     "indices": "indices",
 }
 """Keyword names that Python callers may use -> the names that the rules use."""
+
+
+CTC_PARAMETERS = ("log_probs", "targets", "input_lengths", "target_lengths", "blank")
+
+
+def ctc_moved(call: Call) -> Mapping[str, torch.device]:
+    """Targets and lengths go to log_probs, unless cuDNN takes them so. Source: native/LossCTC.cpp, ctc_loss."""
+    device = call.device("log_probs")
+    integers = ("targets", "input_lengths", "target_lengths")
+    if device is None or device.type == "cpu" or _is_cudnn_ctc(call):
+        return {}
+    return {operand.argument: device for argument in integers for operand in call.of(argument)}
+
+
+def _is_cudnn_ctc(call: Call) -> bool:
+    """Source: native/cudnn/LossCTC.cpp, _use_cudnn_ctc_loss: 32-bit integers, flat targets, blank 0."""
+    integers = [o.tensor for a in ("targets", "input_lengths", "target_lengths") for o in call.of(a)]
+    enabled: bool = torch.backends.cudnn.enabled
+    return (
+        enabled
+        and len(integers) == 3
+        and all(tensor.dtype is torch.int32 for tensor in integers)
+        and integers[0].dim() == 1
+        and call.arguments.get("blank", 0) == 0
+    )
 
 
 def rms_norm(call: Call) -> torch.device | None:

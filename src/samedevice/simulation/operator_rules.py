@@ -101,6 +101,7 @@ _ROWS: Mapping[str, Rule] = {
     "stack": route("cat", tensors="tensors"),
     "stack.out": route("cat.out", out="out", tensors="tensors"),
     "_stack": route("cat", tensors="tensors"),
+    "_nested_tensor_from_tensor_list": route("cat", list="tensors"),
     "block_diag": own_rules.block_diag,
     "_pack_padded_sequence": own_rules.packed_lengths,
     "_sparse_coo_tensor_with_dims_and_tensors": compared(

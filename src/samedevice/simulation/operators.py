@@ -315,6 +315,9 @@ class DeviceMode(TorchDispatchMode):
             self._label(operator, result, self._as_label(device))
         elif floating is not None:
             self._label(operator, result, floating)
+        elif devices := device_checks.result_devices(operator.func, args, self._labels.device_of):
+            for tensor, there in zip(result, devices, strict=True):
+                self._labels.set_device(tensor, there)
         elif isinstance(result, list | tuple) and args and isinstance(args[0], list | tuple):
             # `_foreach_*`: each result is where the element at its position is.
             for tensor, like in zip(result, args[0], strict=False):
