@@ -42,7 +42,7 @@ def test_inputs_of_every_kind_arrive_on_the_device():
     model = Model().cuda()
     align_inputs(model)
     batch = Batch(torch.ones(1, 2), [torch.ones(1, 2)])
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="align_inputs") as caught:
         out = model(torch.ones(1, 2), torch.ones(1, 2), batch=batch, scale=2.0)
     assert out.device.type == "cuda"
     assert batch.image.device.type == "cpu"
@@ -87,7 +87,7 @@ def test_it_can_be_taken_off():
     aligned.remove()
     aligned.remove()
     assert not model._forward_pre_hooks
-    with align_inputs(model) as aligned, pytest.warns(UserWarning):
+    with align_inputs(model) as aligned, pytest.warns(UserWarning, match="was given x on cpu"):
         aligned(torch.ones(1, 2))
     with pytest.raises(AssertionError):
         model(torch.ones(1, 2))
@@ -98,7 +98,7 @@ def test_the_handle_stands_for_the_module():
     model = align_inputs(Model().cuda())
     assert aligned.training
     assert [name for name, _ in model.named_parameters()] == ["linear.weight", "linear.bias"]
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="was given x on cpu"):
         assert model(torch.ones(1, 2)).device.type == "cuda"
     with pytest.raises(AttributeError):
         model.no_such_thing
@@ -156,7 +156,7 @@ def test_a_module_without_tensors_takes_what_it_is_given():
 def test_a_copy_is_aligned_too_and_check_believes_it():
     model = copy.deepcopy(align_inputs(Model().cuda()).model)
     assert samedevice.check(model, {"x": torch.ones(2)}).ok
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="was given x on cpu"):
         model(torch.ones(1, 2))
 
 

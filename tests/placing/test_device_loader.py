@@ -93,18 +93,22 @@ def test_an_endless_loader_is_not_read_on(device):
 
 
 def test_an_exception_of_the_loader_comes_in_its_turn(device):
-    seen = []
+    loader = iter(DeviceLoader(batches(5, fail_at=2), device))
+    assert [next(loader)["meta"][0] for _ in range(2)] == [0, 1]
     with pytest.raises(OSError, match="disk gone"):
-        for batch in DeviceLoader(batches(5, fail_at=2), device):
-            seen.append(batch["meta"][0])
-    assert seen == [0, 1]
+        next(loader)
+    assert next(loader, None) is None
     assert closed == [5]
 
 
 def test_an_exception_of_the_loop_is_its_own(device):
-    with pytest.raises(ZeroDivisionError):
+    def loop():
         for _ in DeviceLoader(batches(5), device):
             1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        loop()
+    assert closed == [5]
 
 
 def test_a_batch_that_cannot_be_moved_is_named(device):
@@ -173,7 +177,7 @@ def test_workers_end_with_the_loop():
     loader = DataLoader(dataset(), batch_size=1, num_workers=1)
     iterator = iter(DeviceLoader(loader, "cpu"))
     next(iterator)
-    (worker,) = [process for process in torch.multiprocessing.active_children()]
+    (worker,) = torch.multiprocessing.active_children()
     iterator.close()
     gc.collect()
     worker.join(20)

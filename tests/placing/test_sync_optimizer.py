@@ -1,4 +1,4 @@
-"""Train, move the model, sync, train on: exactly the run that was never moved. For every optimizer, on simulated CUDA."""
+"""Train, move the model, sync, train on: exactly the run that was never moved, for every optimizer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import transformers
 from torch import nn
 
 import samedevice
+from samedevice.placing.optimizer_tensors import optimizers_within, own_tensors
 from samedevice.placing.state_homes import layout
 
 
@@ -147,7 +148,7 @@ class Model(nn.Module):
 
 
 def trained(name, devices):
-    """The weights after three steps on each of `devices`, the model moved and the optimizer synced in between."""
+    """The model and optimizer after three steps on each of `devices`, moved and synced in between."""
     torch.manual_seed(0)
     model = Model(sparse=name == "SparseAdam").to(devices[0])
     optimizer = OPTIMIZERS[name](list(model.parameters()))
@@ -172,7 +173,19 @@ def trained(name, devices):
                 optimizer.step()
             else:
                 optimizer.step(closure)
-    return [p.detach().cpu() for p in model.parameters()], moved
+    return model, optimizer, moved
+
+
+def row(name, optimizer):
+    """The optimizer's line of the table in docs/optimizers.md."""
+    keys = {"state": {}, "host state": {}, "group tensor": {}}
+    for path, one in optimizers_within(optimizer, "optimizer"):
+        for found in own_tensors(path, one):
+            # Past `state[parameter]`, which is the root of a path, past `state`, or past `param_groups[0]`.
+            skipped = 0 if ".state[" in found.path.root else 2 if found.kind == "group tensor" else 1
+            keys[found.kind][found.path.steps()[skipped].key] = True
+    cells = [", ".join(f"`{key}`" for key in keys[kind]) for kind in ("state", "host state", "group tensor")]
+    return f"| `{name}` | {' | '.join(cell or '-' for cell in cells)} | exact |"
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -180,12 +193,21 @@ def test_training_goes_on_as_if_nothing_had_moved(name):
     # `capturable` needs an accelerator from the start.
     route = ["cuda:0", "cuda:1", "cuda:0"] if "capturable" in name else ["cpu", "cuda:0", "cuda:1", "cpu"]
     with samedevice.simulate("cuda:2"):
-        expected, moved_when_staying = trained(name, [route[0]] * len(route))
-        found, moved = trained(name, route)
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=0)
+        stayed, _, moved_when_staying = trained(name, [route[0]] * len(route))
+        went, optimizer, moved = trained(name, route)
+        for one, other in zip(went.parameters(), stayed.parameters(), strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=0)
+        assert row(name, optimizer) in DOCUMENTED
     assert not any(moved_when_staying)
     assert name == "SGD" or all(moved[1:])
+
+
+DOCUMENTED = (Path(__file__).parents[2] / "docs" / "optimizers.md").read_text().splitlines()
+
+
+def test_the_table_in_the_documentation_has_no_other_rows():
+    rows = [line.split("|")[1].strip().strip("`") for line in DOCUMENTED if line.endswith("| exact |")]
+    assert rows == list(OPTIMIZERS)
 
 
 def test_which_state_stays_on_the_cpu_is_asked_of_torch_itself():
@@ -195,3 +217,160 @@ def test_which_state_stays_on_the_cpu_is_asked_of_torch_itself():
     assert set(layout(optim.ASGD).values()) == {False}
     assert layout(optim.NAdam)["mu_product"]
     assert layout(Nested) == {} == layout(optim.LBFGS)
+
+
+def stepped(optimizer_of, model=None):
+    model = model or nn.Linear(2, 2)
+    optimizer = optimizer_of(model.parameters())
+    model(torch.ones(1, 2, device=model.weight.device)).sum().backward()
+    optimizer.step()
+    return model, optimizer
+
+
+def test_what_was_moved_is_named_and_what_was_right_is_the_same_object():
+    with samedevice.simulate("cuda"):
+        model, optimizer = stepped(optim.Adam)
+        before = {parameter: dict(state) for parameter, state in optimizer.state.items()}
+        states = list(optimizer.state.values())
+        model.to("cuda")
+        assert samedevice.sync_optimizer(optimizer) == tuple(
+            f'optimizer.state[optimizer.param_groups[0]["params"][{i}]]["{name}"]'
+            for i in (0, 1)
+            for name in ("exp_avg", "exp_avg_sq")
+        )
+        assert all(one is other for one, other in zip(states, optimizer.state.values(), strict=True))
+        for parameter, state in optimizer.state.items():
+            assert state["step"] is before[parameter]["step"]
+            assert state["exp_avg"].device == parameter.device
+            assert before[parameter]["exp_avg"].device.type == "cpu"
+
+
+def test_names_that_the_optimizer_was_given_are_used():
+    with samedevice.simulate("cuda"):
+        model = nn.Linear(2, 2)
+        optimizer = optim.SGD(model.named_parameters(), momentum=0.9)
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        model.to("cuda")
+        assert samedevice.sync_optimizer(optimizer) == tuple(
+            f'optimizer.state[{name}]["momentum_buffer"]' for name in ("weight", "bias")
+        )
+
+
+def test_step_comes_back_to_the_cpu_and_goes_where_capturable_wants_it():
+    with samedevice.simulate("cuda"):
+        _, optimizer = stepped(optim.Adam, nn.Linear(2, 2).cuda())
+        for state in optimizer.state.values():
+            state["step"] = state["step"].cuda()
+        assert len(samedevice.sync_optimizer(optimizer)) == 2
+        assert {state["step"].device.type for state in optimizer.state.values()} == {"cpu"}
+        for group in optimizer.param_groups:
+            group["capturable"] = True
+        assert len(samedevice.sync_optimizer(optimizer)) == 2
+        assert {state["step"].device.type for state in optimizer.state.values()} == {"cuda"}
+
+
+def test_a_resumed_optimizer_whose_model_moved_afterwards():
+    with samedevice.simulate("cuda"):
+        _, saved = stepped(optim.AdamW)
+        model = nn.Linear(2, 2)
+        optimizer = optim.AdamW(model.parameters())
+        optimizer.load_state_dict(saved.state_dict())
+        model.cuda()
+        model(torch.ones(1, 2, device="cuda")).sum().backward()
+        with pytest.raises(RuntimeError, match="same device"):
+            optimizer.step()
+        samedevice.sync_optimizer(optimizer)
+        optimizer.step()
+
+
+def test_state_that_an_optimizer_makes_before_its_first_step():
+    with samedevice.simulate("cuda"):
+        model = nn.Linear(2, 2)
+        optimizer = optim.Adagrad(model.parameters())
+        model.cuda()
+        assert len(samedevice.sync_optimizer(optimizer)) == 2
+
+
+def test_parameters_on_several_devices_keep_their_state_beside_them():
+    with samedevice.simulate("cuda:2"):
+        model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        optimizer = optim.SGD(model.parameters(), momentum=0.9)
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        model[0].to("cuda:0")
+        model[1].to("cuda:1")
+        assert len(samedevice.sync_optimizer(optimizer)) == 4
+        assert all(state["momentum_buffer"].device == p.device for p, state in optimizer.state.items())
+
+
+def test_views_of_one_memory_stay_views_of_one_memory():
+    with samedevice.simulate("cuda"):
+        model = nn.Linear(2, 2)
+        optimizer = optim.SGD(model.parameters(), momentum=0.9)
+        flat = torch.zeros(6)
+        optimizer.state[model.weight]["momentum_buffer"] = flat[:4].view(2, 2)
+        optimizer.state[model.bias]["momentum_buffer"] = flat[4:]
+        model.cuda()
+        samedevice.sync_optimizer(optimizer)
+        weight, bias = (optimizer.state[p]["momentum_buffer"] for p in (model.weight, model.bias))
+        assert weight.untyped_storage().data_ptr() == bias.untyped_storage().data_ptr()
+
+
+def test_a_zero_dimensional_cpu_number_of_a_third_party_optimizer_is_its_own_choice():
+    class Own(torch.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+
+        def step(self, closure=None):
+            for p in self.param_groups[0]["params"]:
+                self.state[p] = {"average": torch.zeros_like(p), "product": torch.tensor(1.0)}
+
+    with samedevice.simulate("cuda"):
+        model, optimizer = stepped(Own, nn.Linear(2, 2).cuda())
+        assert samedevice.sync_optimizer(optimizer) == ()
+        assert samedevice.check(model, optimizer=optimizer).ok
+        model.cpu()
+        # As `Optimizer.load_state_dict` does with it: all but `step` goes to its parameter.
+        assert len(samedevice.sync_optimizer(optimizer)) == 2
+
+
+class Stubborn(torch.Tensor):
+    def to(self, *args, **kwargs):
+        raise RuntimeError("not today")
+
+
+def test_all_or_nothing():
+    model, optimizer = stepped(optim.Adam)
+    last = optimizer.state[model.bias]
+    last["exp_avg_sq"] = last["exp_avg_sq"].as_subclass(Stubborn)
+    with samedevice.simulate("cuda"):
+        model.cuda()
+        with pytest.raises(samedevice.MoveError) as raised:
+            samedevice.sync_optimizer(optimizer)
+        assert str(raised.value) == (
+            'optimizer.state[optimizer.param_groups[0]["params"][1]]["exp_avg_sq"] '
+            "could not be moved from cpu to cuda:0, and nothing was changed. RuntimeError: not today"
+        )
+        assert optimizer.state[model.weight]["exp_avg"].device.type == "cpu"
+
+
+def test_state_on_meta_has_no_values_to_move():
+    model, optimizer = stepped(optim.Adam)
+    optimizer.state[model.bias]["exp_avg"] = torch.empty(2, device="meta")
+    with pytest.raises(samedevice.MoveError, match="from meta to cpu"):
+        samedevice.sync_optimizer(optimizer)
+
+
+def test_state_does_not_follow_a_parameter_to_meta_where_it_would_lose_its_values():
+    parameter = nn.Parameter(torch.empty(2, device="meta"))
+    optimizer = optim.SGD([parameter], momentum=0.9)
+    optimizer.state[parameter]["momentum_buffer"] = buffer = torch.ones(2)
+    assert samedevice.sync_optimizer(optimizer) == ()
+    assert optimizer.state[parameter]["momentum_buffer"] is buffer
+
+
+@pytest.mark.parametrize("nothing", [None, 3, [], nn.Linear(1, 1)])
+def test_what_is_no_optimizer_is_refused(nothing):
+    with pytest.raises(samedevice.UsageError, match="sync_optimizer takes an optimizer"):
+        samedevice.sync_optimizer(nothing)

@@ -148,9 +148,16 @@ def test_lengths_stay_for_a_recurrent_model():
         assert moved["lengths"].device.type == "cuda"
 
 
-def test_an_error_half_way_says_which_part_and_leaves_it_as_it_was():
+class Stubborn(nn.Linear):
+    def _apply(self, fn, recurse=True):
+        raise RuntimeError("not today")
+
+
+def test_an_error_half_way_names_the_part_and_leaves_it_as_it_was():
     with samedevice.simulate("cuda"):
-        model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta"))
-        with pytest.raises(MoveError, match="meta"):
-            unify("cuda", model)
-        assert model[0].weight.device.type == "cpu"
+        models = {"first": nn.Linear(2, 2), "second": nn.Sequential(nn.Linear(2, 2), Stubborn(2, 2))}
+        with pytest.raises(MoveError) as raised:
+            unify("cuda", models)
+        assert str(raised.value).startswith('model["second"], of type Sequential, could not be moved to cuda:0')
+        assert str(raised.value).endswith("RuntimeError: not today")
+        assert models["second"][0].weight.device.type == "cpu"

@@ -98,12 +98,12 @@ class _Aligner:
         device = _entry(module)
         if device is None:
             return None
-        given = (args, kwargs)
-        moved = move_to_device(given, device)
-        if moved is given:
+        inputs = (args, kwargs)
+        moved = move_to_device(inputs, device)
+        if moved is inputs:
             return None
         paths = _paths(module, args, kwargs)
-        before = _tensors(paths, given)
+        before = _tensors(paths, inputs)
         if self.keeps_lengths:
             moved = keep_lengths(before, _tensors(paths, moved), moved)
         after = _tensors(paths, moved)

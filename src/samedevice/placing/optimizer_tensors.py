@@ -141,7 +141,7 @@ def _state(
     for where, tensor in tensors:
         key = _last_key(where)
         home = home_of(key, tensor, beside, optimizer_class=optimizer_class, group=group, beside_moved=moved)
-        kind = "host state" if is_host(key, optimizer_class, group) else "state"
+        kind = "host state" if is_host(key, tensor, optimizer_class, group) else "state"
         yield OptimizerTensor(where, tensor, kind, home)
 
 

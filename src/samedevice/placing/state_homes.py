@@ -64,18 +64,21 @@ def _is_torch_optimizer(base: type) -> bool:
     return of_torch and issubclass(base, torch.optim.Optimizer) and base is not torch.optim.Optimizer
 
 
-def is_host(key: str | None, optimizer_class: type, group: Mapping[str, Any]) -> bool:
-    """Whether the entry belongs on the CPU wherever its parameter is; never with `capturable` or `fused`.
+def is_host(key: str | None, tensor: torch.Tensor, optimizer_class: type, group: Mapping[str, Any]) -> bool:
+    """Whether an entry belongs on the CPU wherever its parameter is; never with `capturable` or `fused`.
 
     Args:
-        key: the entry's key, e.g. "step".
+        key: the last string key on the way to it, e.g. "step".
+        tensor: the entry.
         optimizer_class: the optimizer's class.
         group: the parameter's group.
 
     Returns:
-        True for Adam's `step`, for one.
+        True for Adam's `step`, for one, and for any `step` on the CPU of an optimizer that torch does not know.
     """
-    return layout(optimizer_class).get(key or "", False) and not (group.get("capturable") or group.get("fused"))
+    if group.get("capturable") or group.get("fused"):
+        return False
+    return layout(optimizer_class).get(key or "", key == "step" and tensor.device == CPU)
 
 
 def home_of(
@@ -102,13 +105,10 @@ def home_of(
 
     Source: torch/optim/optimizer.py, `_process_value_according_to_param_policy`, 2.6 to 2.13.
     """
-    if group.get("capturable") or group.get("fused"):
-        return beside
-    if is_host(key, optimizer_class, group):
+    if is_host(key, tensor, optimizer_class, group):
         # Where the user has set a default device, `torch.tensor(0.0)` makes the `step` of some classes there.
         return tensor.device if tensor.device == torch.get_default_device() else CPU
-    known = (key or "") in layout(optimizer_class)
-    if not known and tensor.device == CPU and tensor.dim() == 0 and (key == "step" or not beside_moved):
-        # PyTorch leaves `step` alone; another 0-dim CPU tensor, beside state in place, is its optimizer's choice.
+    as_it_likes = key not in layout(optimizer_class) and not (group.get("capturable") or group.get("fused"))
+    if as_it_likes and not beside_moved and tensor.device == CPU and tensor.dim() == 0:
         return CPU
     return beside

@@ -72,7 +72,7 @@ def _move(astray: Sequence[OptimizerTensor]) -> dict[int, torch.Tensor]:
     try:
         with torch.no_grad():
             for home, tensors in by_home.items():
-                move_tensors([tensor for tensor in tensors if type(tensor) is torch.Tensor], home, False, moved)
+                move_tensors([tensor for tensor in tensors if type(tensor) is torch.Tensor], home, False, moved, {})
                 for tensor in tensors:
                     if type(tensor) is not torch.Tensor:
                         moved[id(tensor)] = _elsewhere(tensor, home)

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from samedevice import devices
+from samedevice.errors import MoveError
 from samedevice.findings import Report
 from samedevice.placing.check import check
 from samedevice.placing.collect import modules_within
@@ -86,14 +87,15 @@ def unify(
 def _move_modules(
     modules: dict[str, nn.Module], device: torch.device, multi_device: bool | None = False
 ) -> Iterator[str]:
-    """Move modules in place, all or none of them, and say what was moved."""
-    left_alone = {
-        name for name, module in modules.items() if (is_spread(module) if multi_device is None else multi_device)
-    }
-    movable = {name: module for name, module in modules.items() if name not in left_alone}
-    before = {name: _astray(module, name, device) for name, module in movable.items()}
-    move_to_device([movable[name] for name, astray in before.items() if astray], device)
-    for name, astray in before.items():
+    """Move modules in place and say what was moved."""
+    for name, module in modules.items():
+        left_alone = is_spread(module) if multi_device is None else multi_device
+        astray = Counter() if left_alone else _astray(module, name, device)
+        if astray:
+            try:
+                move_to_device(module, device)
+            except MoveError as error:
+                raise type(error)(name + str(error).removeprefix("module")) from error.__cause__
         for source, number in astray.items():
             yield f"Moved to {device}: {name}, {number} tensor{'s' if number > 1 else ''} from {source}."
 
