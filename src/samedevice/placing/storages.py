@@ -32,7 +32,7 @@ def move_tensors(
     device: torch.device,
     non_blocking: bool,
     new: dict[int, Any],
-    moved_at: dict[int, Tensor],
+    moved_at: dict[int, Tensor] | None = None,
 ) -> None:
     """Move tensors of exactly the type `Tensor`; each may come several times.
 
@@ -65,9 +65,9 @@ def move_tensors(
                 alone[-id(stretch[0])] = stretch[0]
             else:
                 _move_stretch(stretch, device, non_blocking, new)
-    for address in alone.keys() & moved_at.keys():
-        tensor = alone.pop(address)
-        new[id(tensor)] = moved_at[address]
+    for address, moved in (moved_at or {}).items():
+        if address in alone:
+            new[id(alone.pop(address))] = moved
     _move_each(alone.values(), device, non_blocking, new)
 
 

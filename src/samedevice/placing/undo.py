@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from samedevice.trees.attributes import AttributesOf, empty, has_attributes, is_python_class
+from samedevice.trees.attributes import AttributesOf, has_attributes, is_python_class
 from samedevice.trees.inside import INSIDE
 from samedevice.trees.walk import walk
 
@@ -70,13 +70,7 @@ class Undo:
             self._steps.append(partial(_restore_list, obj, list(obj)))
         elif is_python_class(type(obj)) and has_attributes(type(obj)):
             attributes = AttributesOf(type(obj))
-            saved = empty(type(obj))
-            attributes.finish(saved, obj, _unchanged)
-            self._steps.append(partial(_restore_attributes, attributes, obj, saved))
-
-
-def _unchanged(_: int, child: Any) -> Any:
-    return child
+            self._steps.append(partial(_restore_attributes, attributes, obj, dict(attributes.items(obj))))
 
 
 def _restore_tensor(tensor: Tensor, data: Tensor, gradient: Tensor | None, gradient_data: Tensor | None) -> None:
@@ -89,15 +83,25 @@ def _restore_tensor(tensor: Tensor, data: Tensor, gradient: Tensor | None, gradi
 
 
 def _restore_dict(obj: dict[Any, Any], items: dict[Any, Any]) -> None:
-    dict.clear(obj)
-    dict.update(obj, items)
+    if not _same(list(obj.values()), list(items.values())):
+        dict.clear(obj)
+        dict.update(obj, items)
 
 
 def _restore_list(obj: list[Any], elements: list[Any]) -> None:
-    list.__setitem__(obj, slice(None), elements)
+    if not _same(obj, elements):
+        list.__setitem__(obj, slice(None), elements)
 
 
-def _restore_attributes(attributes: AttributesOf, obj: Any, saved: Any) -> None:
-    if hasattr(obj, "__dict__"):
-        obj.__dict__.clear()
-    attributes.finish(obj, saved, _unchanged)
+def _restore_attributes(attributes: AttributesOf, obj: Any, saved: dict[str, Any]) -> None:
+    now = dict(attributes.items(obj))
+    for name in now.keys() - saved.keys():
+        object.__delattr__(obj, name)
+    for name, value in saved.items():
+        # Numbers say nothing of devices: a count of calls goes on counting.
+        if now.get(name) is not value and not isinstance(value, (int, float)):
+            object.__setattr__(obj, name, value)
+
+
+def _same(now: list[Any], saved: list[Any]) -> bool:
+    return len(now) == len(saved) and all(new is old for new, old in zip(now, saved, strict=True))

@@ -58,40 +58,40 @@ class AttributesOf(Container):
         self._cls = cls
         self._slots = _slots(cls)
         self._has_dict = bool(cls.__dictoffset__)
-        self._new = _native(cls).__new__
+        self._native = _native(cls)
         self._transparent = transparent
 
     def children(self, obj: Any) -> Iterable[Any]:
         """The values of `__dict__` and of the slots that are set."""
         if not self._slots:
             return obj.__dict__.values() if self._has_dict else ()
-        return [value for _, value in self._items(obj)]
+        return [value for _, value in self.items(obj)]
 
     def steps(self, obj: Any) -> Iterable[Step | None]:
         """`.name` for each."""
-        return (None if name == self._transparent else attribute(name) for name, _ in self._items(obj))
+        return (None if name == self._transparent else attribute(name) for name, _ in self.items(obj))
 
     def begin(self, obj: Any, get: Get) -> Any:
         """An empty instance."""
-        return self._new(self._cls)
+        return self._native.__new__(self._cls)
 
     def finish(self, new: Any, obj: Any, get: Get) -> None:
         """Set every attribute, below any `__setattr__`."""
         if self._has_dict:
-            attributes = {name: get(id(value), value) for name, value in obj.__dict__.items()}
-            object.__setattr__(new, "__dict__", attributes)
+            new.__dict__.update({name: get(id(value), value) for name, value in obj.__dict__.items()})
         for _, member, value in self._set_slots(obj) if self._slots else ():
             member.__set__(new, get(id(value), value))
 
     def build(self, obj: Any, children: list[Any]) -> Any:
         """Both steps at once."""
-        if self._slots:
+        if self._slots or self._native is not object:
             return super().build(obj, children)
-        new = self._new(self._cls)
+        new: Any = object.__new__(self._cls)
         object.__setattr__(new, "__dict__", dict(zip(obj.__dict__, children, strict=True)))
         return new
 
-    def _items(self, obj: Any) -> Iterator[tuple[str, Any]]:
+    def items(self, obj: Any) -> Iterator[tuple[str, Any]]:
+        """The name and value of each attribute that is set."""
         if self._has_dict:
             yield from obj.__dict__.items()
         for name, _, value in self._set_slots(obj):
