@@ -36,7 +36,7 @@ def convolution(call: Call) -> torch.device | None:
     elif _is_depthwise(call):
         kernel = "__conv_depthwise2d" if inputs.tensor.dim() == 4 else "_conv_depthwise3d"
         compared(f"wrapper_CUDA_{kernel}")(call)
-    elif torch.backends.cudnn.enabled or inputs.device.type != "cuda":
+    elif _is_cudnn(call):
         _check_types(call, "")
         transpose = "_transpose" if call.arguments.get("transposed") else ""
         compared(f"wrapper_{inputs.device.type.upper()}__cudnn_convolution{transpose}")(call.without("bias"))
@@ -84,6 +84,13 @@ def _native_kernel(call: Call) -> str:
         return "_slow_conv_dilated3d"
     dilated = any(step != 1 for step in call.arguments.get("dilation", ()))
     return "_slow_conv_dilated2d" if dilated else "__slow_conv2d_forward"
+
+
+def _is_cudnn(call: Call) -> bool:
+    """cuDNN, or what stands for it on other devices, takes all but output paddings as large as a stride."""
+    paddings, strides = call.arguments.get("output_padding", ()), call.arguments.get("stride", ())
+    enabled: bool = torch.backends.cudnn.enabled or call.of("input")[0].device.type != "cuda"
+    return enabled and not any(padding >= stride for padding, stride in zip(paddings, strides, strict=False))
 
 
 def _is_depthwise(call: Call) -> bool:

@@ -55,6 +55,12 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "rnn_relu": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
     "lstm_cell": _Function(rnn_rules.cell, rnn_rules.CELL_PARAMETERS, (torch, _VF)),
     "gru_cell": _Function(rnn_rules.cell, rnn_rules.CELL_PARAMETERS, (torch, _VF)),
+    "batch_norm": _Function(
+        function_rules.batch_norm, function_rules.NORM_PARAMETERS, (torch,), "aten::native_batch_norm"
+    ),
+    "instance_norm": _Function(
+        function_rules.batch_norm, function_rules.NORM_PARAMETERS, (torch,), "aten::native_batch_norm"
+    ),
     "ctc_loss": _Function(_nothing, function_rules.CTC_PARAMETERS, (torch,), moved=function_rules.ctc_moved),
     "scaled_dot_product_attention": _Function(
         own_rules.attention, ("query", "key", "value", "attn_mask"), (torch.nn.functional, torch._C._nn)

@@ -12,6 +12,8 @@ from samedevice.simulation.operand_rules import compared
 __all__ = [
     "ALIASES",
     "CTC_PARAMETERS",
+    "NORM_PARAMETERS",
+    "batch_norm",
     "compressed",
     "ctc_moved",
     "gradient",
@@ -58,6 +60,25 @@ def _is_cudnn_ctc(call: Call) -> bool:
         and integers[0].dim() == 1
         and call.arguments.get("blank", 0) == 0
     )
+
+
+NORM_PARAMETERS = ("input", "weight", "bias", "running_mean", "running_var")
+
+
+def batch_norm(call: Call) -> torch.device | None:
+    """CuDNN's kernel for inputs of three dimensions and more, the native one else; both with the same order.
+
+    Source: native/Normalization.cpp, _batch_norm_impl_index; instance_norm repeats its parameters and comes here too.
+    """
+    inputs = call.of("input")[0]
+    if inputs.tensor.numel() == 0:
+        # An empty batch runs no kernel.
+        return inputs.device
+    given = call.of("weight") and call.of("bias")
+    enabled: bool = torch.backends.cudnn.enabled
+    plain = inputs.tensor.dtype is not torch.bfloat16 and inputs.tensor.dim() >= 3
+    cudnn = inputs.device.type == "cuda" and enabled and plain and given
+    return compared(f"wrapper_CUDA__{'cudnn' if cudnn else 'native'}_batch_norm")(call)
 
 
 def rms_norm(call: Call) -> torch.device | None:

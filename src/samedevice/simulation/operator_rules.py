@@ -134,12 +134,11 @@ _ROWS: Mapping[str, Rule] = {
     # --- linear algebra
     "mv": own_rules.matrix_vector,
     "cholesky_solve": own_rules.cholesky_solve,
-    "linalg_pinv": iterated(()),
+    "linalg_pinv": own_rules.pseudo_inverse,
     "linalg_lstsq.default": route("linalg_lstsq.out", self="self", b="b"),
     # --- torch.nn
     "convolution": convolution_rules.convolution,
     "_convolution": convolution_rules.convolution,
-    "native_batch_norm": own_rules.batch_norm,
     "_trilinear": own_rules.bilinear,
     "_ctc_loss": own_rules.ctc_loss,
     "ctc_loss": own_rules.ctc_loss,

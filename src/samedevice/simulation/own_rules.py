@@ -14,7 +14,6 @@ from samedevice.simulation.operand_rules import compared, compared_refusal, iter
 __all__ = [
     "addcmul",
     "attention",
-    "batch_norm",
     "bilinear",
     "binary_cross_entropy",
     "block_diag",
@@ -32,6 +31,7 @@ __all__ = [
     "masked_index_put",
     "matrix_vector",
     "packed_lengths",
+    "pseudo_inverse",
     "searchsorted",
     "segment_reduce",
     "set_storage",
@@ -115,11 +115,17 @@ def binary_cross_entropy(call: Call) -> torch.device | None:
 def bilinear(call: Call) -> torch.device | None:
     """Sums of products by bmm: input by weight, then by the second input. Source: native/Linear.cpp, _trilinear."""
     first, second, weight = (call.of(argument)[0] for argument in ("i1", "i2", "i3"))
-    for left, right in ((first, second), (first, weight)):
-        if left.device != right.device:
-            blamed = Operand("mat2", right.tensor, right.device)
-            raise compared_refusal(call, "wrapper_CUDA_bmm", blamed, left.device)
+    for other in (second, weight) if first.tensor.numel() else ():
+        if other.device != first.device:
+            blamed = Operand("mat2", other.tensor, other.device)
+            raise compared_refusal(call, "wrapper_CUDA_bmm", blamed, first.device)
     return first.device
+
+
+def pseudo_inverse(call: Call) -> torch.device | None:
+    """Tolerances are made one-dimensional first. Source: native/LinearAlgebra.cpp, linalg_pinv."""
+    matrix = call.of("self")[0]
+    return _no_scalars(call) if matrix.tensor.numel() else matrix.device
 
 
 def where(call: Call) -> torch.device | None:
@@ -281,20 +287,6 @@ def _attention_kernel(query: torch.Tensor) -> str:
     if query.dtype in (torch.float16, torch.bfloat16):
         return "cudnn" if width % 8 == 0 else "math"
     return "efficient" if query.dtype is torch.float32 and width % 4 == 0 else "math"
-
-
-def batch_norm(call: Call) -> torch.device | None:
-    """CuDNN's kernel for inputs of three dimensions and more, the native one else; both with the same order.
-
-    Source: native/Normalization.cpp, _batch_norm_impl_index.
-    """
-    inputs = call.of("input")[0]
-    given = all(call.of(argument) for argument in ("weight", "bias"))
-    # bfloat16 input with parameters of its own type stays native.
-    plain = inputs.tensor.dtype != torch.bfloat16
-    enabled: bool = torch.backends.cudnn.enabled
-    cudnn = inputs.device.type == "cuda" and given and plain and enabled and inputs.tensor.dim() >= 3
-    return compared(f"wrapper_CUDA__{'cudnn' if cudnn else 'native'}_batch_norm")(call)
 
 
 def fused_with_tensor_lr(call: Call) -> torch.device | None:
