@@ -132,7 +132,7 @@ def _check_generator(
     if device is None:
         wanted = kwargs.get("device")
         device = _CPU if wanted is None else torch.device(wanted)
-    found = torch.device(kwargs["generator"].device)
+    found = generators.device_of(kwargs["generator"])
     if found.type != device.type:
         raise refusal(
             call_of(func, args, kwargs, device_of),
