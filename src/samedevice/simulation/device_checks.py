@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from samedevice.simulation import generators
 from samedevice.simulation.calls import DeviceOf, call_of, refusal
 from samedevice.simulation.operator_rules import has_kernel, rule_of
 from samedevice.simulation.own_rules import no_kernel_refusal
