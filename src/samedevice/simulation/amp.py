@@ -83,8 +83,11 @@ class _Kernels:
         self._library: Any = None
 
     def install(self) -> None:
+        """Register them; once more after PyTorch imported something, and then perhaps within autocast."""
         self._library = torch.library.Library("aten", "IMPL")
-        excluded = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, self._key))
+        key = getattr(torch._C.DispatchKey, self._key)
+        excluded = torch._C.DispatchKeySet(key)
+        torch._C._dispatch_tls_set_dispatch_key_included(key, torch.is_autocast_enabled(self._kind))
         with warnings.catch_warnings():
             # It is said once in a process that a kernel was replaced: that is the intention.
             warnings.simplefilter("ignore")
@@ -92,6 +95,7 @@ class _Kernels:
                 self._library.impl(operator, _kernel(operator, cast, self._kind, excluded), self._key)
 
     def undo(self) -> None:
+        """PyTorch's own kernels again."""
         torch._C._dispatch_tls_set_dispatch_key_included(getattr(torch._C.DispatchKey, self._key), False)
         self._library._destroy()
         self._library = None

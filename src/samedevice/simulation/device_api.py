@@ -21,7 +21,17 @@ import torch
 from torch._utils import _LazySeedTracker
 
 from samedevice.errors import NotSimulated
-from samedevice.simulation import amp, cuda_memory, distributed, generators, grouping, parallel, processes, streams
+from samedevice.simulation import (
+    amp,
+    cuda_memory,
+    distributed,
+    generators,
+    grouping,
+    legacy_types,
+    parallel,
+    processes,
+    streams,
+)
 from samedevice.simulation.cuda_memory import CachingAllocator
 from samedevice.simulation.device_properties import (
     ARCH_FLAGS,
@@ -56,7 +66,7 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     yield from {"cuda": _cuda, "xpu": _xpu, "mps": _mps}.get(machine.kind, _other)(api)
     if machine.kind != "cuda":
         yield from _hide_cuda()
-    for module in (amp, grouping, parallel, processes, distributed):
+    for module in (amp, legacy_types, grouping, parallel, processes, distributed):
         yield from module.patches(machine)
 
 

@@ -8,7 +8,7 @@ bit the values of a plain run. A device gets a stream of its own where the scrip
 moment. `torch.manual_seed` joins them again. So a state that was saved can be restored, a seed that was repeated
 repeats its numbers, and nobody who did neither sees a difference.
 
-Must not know any operator: `Randomness.source` is all that the interception of operators needs.
+Must not know any operator: `draw` is all that the interception of operators needs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import contextlib
 import functools
 import struct
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,13 +28,17 @@ from samedevice.simulation.patching import Patch, Undoable
 if TYPE_CHECKING:
     from samedevice.simulation.machine import Machine
 
-__all__ = ["Randomness", "active", "check_state", "patches"]
+__all__ = ["Randomness", "active", "check_state", "device_of", "draw", "patches"]
 
 _REAL_STATE = 16
 """Bytes of a state on a real CUDA device: seed and offset (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp)."""
 
 
 _RealGenerator: Any = torch._C.Generator
+
+
+# C++ hands an operator's generator over as a new Python object for the same address.
+_by_address: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 class _GeneratorType(type(_RealGenerator)):  # type: ignore[misc]
@@ -55,12 +60,10 @@ class _Generator(_RealGenerator, metaclass=_GeneratorType):  # type: ignore[misc
 
     def __new__(cls, device: Any = "cpu") -> Any:
         device = torch.device(device)
-        if device.type != cls.machine.kind:
-            self = super().__new__(cls, device)
-            self._device = None
-            return self
-        self = super().__new__(cls)
-        self._device = device
+        away = device.type == cls.machine.kind
+        self = super().__new__(cls) if away else super().__new__(cls, device)
+        self._device = device if away else None
+        _by_address[self._cdata] = self
         return self
 
     @property
@@ -127,6 +130,7 @@ class Randomness:
     """The default generators of a machine's devices."""
 
     def __init__(self, machine: Machine) -> None:
+        self._kind = machine.kind
         bound = {"machine": machine, "__module__": "torch"}
         self.type: Any = _GeneratorType("Generator", (_Generator,), {**bound, "accepts_any": True})
         default = _GeneratorType("Generator", (_DefaultGenerator,), bound)
@@ -137,20 +141,59 @@ class Randomness:
         for generator in self.default_generators:
             generator.shares = True
 
-    @contextlib.contextmanager
-    def source(self, index: int) -> Iterator[None]:
-        """Within it, operators that draw without a generator draw for device `index`."""
-        generator = self.default_generators[index]
-        if generator.shares:
-            yield
-            return
-        kept = torch.default_generator.get_state()
-        torch.default_generator.set_state(generator.get_state())
-        try:
-            yield
-        finally:
-            _RealGenerator.set_state(generator, torch.default_generator.get_state())
-            torch.default_generator.set_state(kept)
+    def draw(self, call: Callable[..., Any], device: torch.device | None, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call an operator, with the default generators in the place of their stand-ins."""
+        given = kwargs.get("generator")
+        default = self._default_generator(device) if given is None else _ours(given)
+        if not isinstance(default, _DefaultGenerator):
+            return call(*args, **kwargs)
+        if given is not None:
+            kwargs = {**kwargs, "generator": None}
+        with contextlib.nullcontext() if default.shares else _drawing_from(default):
+            return call(*args, **kwargs)
+
+    def _default_generator(self, device: torch.device | None) -> _DefaultGenerator | None:
+        if device is None or device.type != self._kind:
+            return None
+        return self.default_generators[device.index]
+
+
+def draw(call: Callable[..., Any], device: torch.device | None, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Call an operator that draws random numbers.
+
+    Args:
+        call: the operator, for the CPU.
+        device: where the numbers go, None for the CPU.
+        args: its arguments.
+        kwargs: its arguments; "generator" may be any generator.
+
+    Returns:
+        What the operator returns.
+    """
+    return call(*args, **kwargs) if active is None else active.draw(call, device, args, kwargs)
+
+
+def device_of(generator: torch.Generator) -> torch.device:
+    """Where a generator is said to be, also one that came through C++ and lost its Python object on the way."""
+    ours = _ours(generator)
+    return _RealGenerator.device.__get__(generator) if ours is None else ours.device
+
+
+def _ours(generator: torch.Generator) -> Any:
+    return generator if isinstance(generator, _Generator) else _by_address.get(generator._cdata)
+
+
+@contextlib.contextmanager
+def _drawing_from(generator: _DefaultGenerator) -> Iterator[None]:
+    """Within it PyTorch's default generator goes on where `generator` is."""
+    default = torch.default_generator
+    kept = default.get_state()
+    default.set_state(generator.get_state())
+    try:
+        yield
+    finally:
+        _RealGenerator.set_state(generator, default.get_state())
+        default.set_state(kept)
 
 
 active: Randomness | None = None

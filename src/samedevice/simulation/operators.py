@@ -19,7 +19,7 @@ from typing import Any, Literal
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from samedevice.simulation import device_checks, observers
+from samedevice.simulation import device_checks, generators, observers
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
@@ -64,7 +64,7 @@ class Operator:
             i for i, kind in enumerate(types) if kind in ("Tensor", "Optional[Tensor]") and not arguments[i].kwarg_only
         )
         self.names_tensors = any(a.kwarg_only and "Tensor" in kind for a, kind in zip(arguments, types, strict=True))
-        self.draws = any(argument.name == "generator" for argument in arguments)
+        self.draws = torch.Tag.nondeterministic_seeded in func.tags
         self.fresh = tuple(i for i, r in enumerate(schema.returns) if r.alias_info is None and "Tensor" in str(r.type))
         takes_device = any(argument.name == "device" for argument in arguments)
         takes_list = any("Tensor" in kind and "List" in kind for kind in types)
@@ -231,7 +231,7 @@ class DeviceMode(TorchDispatchMode):
         if kwargs.get("generator") is not None:
             self._check(operator, args, kwargs)
         explicit, kwargs, pinned = self._said(operator, kwargs)
-        result = operator.call(*args, **kwargs)
+        result = _call(operator, explicit, args, kwargs)
         if explicit is None and "device" in kwargs:
             # Note [Floating storages] in labels.py
             self._label(operator, result, calling_site())
@@ -258,7 +258,7 @@ class DeviceMode(TorchDispatchMode):
             if operator.name == _NOTHING_TO_DO:
                 return None
         explicit, kwargs, pinned = self._said(operator, kwargs)
-        result = operator.call(*args, **kwargs)
+        result = _call(operator, explicit or device, args, kwargs)
         if operator.fresh:
             self._place(operator, result, args, explicit or device, floating if explicit is None else None)
         if pinned:
@@ -351,6 +351,12 @@ class DeviceMode(TorchDispatchMode):
         results = tuple(_tensors((result,), _NO_KEYWORDS))
         if results:
             observers.notify(event, operator.name, results, tuple(_tensors(args, kwargs)))
+
+
+def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: dict[str, Any]) -> Any:
+    if operator.draws:
+        return generators.draw(operator.call, device, args, kwargs)
+    return operator.call(*args, **kwargs)
 
 
 def _tensors(args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[_Tensor]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing.spawn
 from collections.abc import Callable, Iterator
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import torch
@@ -39,7 +40,7 @@ def patches(machine: Machine) -> Iterator[Undoable]:
         The changes, none of them installed yet.
     """
     yield Patch(multiprocessing.spawn, "get_preparation_data", _telling(machine))
-    reducers = reductions.ForkingPickler._extra_reducers  # type: ignore[attr-defined]
+    reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     for kind in (torch.Tensor, torch.nn.Parameter):
         yield ItemPatch(reducers, kind, _reducer(machine, reducers.get(kind, reductions.reduce_tensor)))
 

@@ -29,7 +29,7 @@ __all__ = ["Streams", "patches"]
 # Any: what the type stubs say of these C classes leaves out how they are made.
 _RealStream: Any = torch.Stream
 _RealEvent: Any = torch.Event
-_DEVICE_TYPES = {"cuda": 1, "xpu": 12, "mps": 13, "hpu": 16, "mtia": 19}
+_DEVICE_TYPES = {"cuda": 1, "xpu": 12, "mps": 13, "hpu": 15, "mtia": 19}
 """c10/core/DeviceType.h."""
 _POOL = itertools.count(3, 32)
 """Ids as the stream pool of a real device numbers them: 3, 35, 67 …"""
