@@ -152,6 +152,10 @@ def _symbolic_object(machine: Machine, cls: Class, stored: _StoredAttributes) ->
         if _moves_itself(cls):
             _forget_plain(made)
         moves.move_module(machine, made, home, None)
+    else:
+        # Whoever owns the object may move what is in it.
+        for value in list(made.attributes.values()):
+            moves.escape(machine, value)
     return made
 
 

@@ -105,18 +105,8 @@ def define_class(machine: Machine, node: ast.ClassDef) -> None:
             if not _is_setter(part):
                 machine.execute([part])
     machine.classes.append(cls)
-    transparent = all(_is_dataclass(machine, decorator) for decorator in node.decorator_list)
-    machine.bind(node.name, cls if transparent else UNKNOWN)
-
-
-def _is_dataclass(machine: Machine, decorator: ast.expr) -> bool:
-    value = machine.evaluate(decorator.func if isinstance(decorator, ast.Call) else decorator)
-    return isinstance(value, External) and value.name in (
-        "dataclasses.dataclass",
-        "attr.s",
-        "attrs.define",
-        "attr.dataclass",
-    )
+    # A decorator of a class all but always gives the class back.
+    machine.bind(node.name, cls)
 
 
 def _is_setter(part: ast.stmt) -> bool:
@@ -129,7 +119,7 @@ def _is_setter(part: ast.stmt) -> bool:
 
 def _is_module(bases: tuple[Value, ...], node: ast.ClassDef) -> bool:
     for base in bases:
-        if isinstance(base, Class) and base.is_module:
+        if isinstance(base, Class) and (base.is_module or (base.opaque and _has_forward(node))):
             return True
         if isinstance(base, External) and _names_module(base.name, node):
             return True
@@ -140,8 +130,11 @@ def _names_module(name: str, node: ast.ClassDef) -> bool:
     parent, _, last = name.rpartition(".")
     if parent.startswith("torch.nn") or last.endswith(_MODULE_NAMES):
         return not last.startswith("LightningData") and not last.endswith("DataModule")
-    has_forward = any(isinstance(part, ast.FunctionDef) and part.name == "forward" for part in node.body)
-    return has_forward and name != "torch.autograd.Function"
+    return _has_forward(node) and name != "torch.autograd.Function"
+
+
+def _has_forward(node: ast.ClassDef) -> bool:
+    return any(isinstance(part, ast.FunctionDef) and part.name == "forward" for part in node.body)
 
 
 def _is_opaque(bases: tuple[Value, ...]) -> bool:

@@ -127,6 +127,8 @@ def _join_slots(first: Any, second: Any) -> Any:
         return join(first, second)
     if isinstance(first, tuple) and isinstance(second, tuple):
         return _join_items(first, second)
+    if isinstance(first, list) and isinstance(second, list):
+        return list(_join_items(first, second) or max(first, second, key=len))
     if isinstance(first, Place | Cell) and isinstance(second, Place | Cell):
         return first if first == second else Cell("an unknown device")
     return first if first == second else None

@@ -24,14 +24,11 @@ def place_of(tensor: Tensor) -> Location | None:
 
 def registered(module: Module) -> Iterator[Tensor | Module]:
     """What `module.to` moves directly: parameters, buffers and child modules."""
-    for value in module.attributes.values():
+    for value in (*module.attributes.values(), *module.children):
         if isinstance(value, Module) or (isinstance(value, Tensor) and value.kind != "plain" and value.owner is None):
             yield value
         elif isinstance(value, Either):
             yield from value.options
-    for child in module.children:
-        if isinstance(child, Module) or (isinstance(child, Tensor) and child.kind != "plain" and child.owner is None):
-            yield child
 
 
 def module_place(module: Module, seen: frozenset[int] = frozenset()) -> Location | None:

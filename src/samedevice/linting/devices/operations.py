@@ -83,9 +83,13 @@ def combine(machine: Machine, node: ast.AST, operation: str, role: str, argument
         demanded = _demanded(operands, role)
         if may_conflict(demanded):
             machine.report(node, operation, role, demanded)
-        if role == "strict":
+        if operation in _LINKING:
             link(demanded)
     return _result(operands, arguments)
+
+
+_LINKING = frozenset({"matmul", "mm", "bmm", "linear", "embedding"})
+"""Operations that take nothing but tensors, so that an unknown argument is one."""
 
 
 def may_conflict(operands: list[Operand]) -> bool:
@@ -180,10 +184,12 @@ def _result_place(operands: list[Operand], arguments: list[Argument]) -> Locatio
         place = resolve(operand.place) if operand.place is not None else None
         if isinstance(place, Place) and place != CPU:
             return operand.place
-    cells = [o for o in known if isinstance(resolve(o.place), Cell)]  # type: ignore[arg-type]
+    cells = [cell for operand in known if isinstance(cell := resolve(operand.place or CPU), Cell)]
     if cells:
-        strongest = max(cells, key=lambda o: resolve(o.place).evidence)  # type: ignore[arg-type, union-attr]
-        return strongest.place
+        strongest = max(cells, key=lambda cell: cell.evidence)
+        # A weak one may stand for a number, which leaves the result where the known tensors are.
+        if strongest.evidence is Certainty.CERTAIN or all(_maybe_scalar(o) for o in known if _is_cpu(o)):
+            return strongest
     # All that is known is on the CPU. What is not known must be there too, or be a number, unless the known ones are
     # scalars that may join a tensor elsewhere.
     if len(known) < len(operands) or any(_may_be_tensor(value) for value, *_ in arguments):

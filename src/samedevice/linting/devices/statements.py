@@ -196,16 +196,16 @@ def _makes_elsewhere(node: ast.expr) -> bool:
 
 
 def _try(machine: Machine, node: ast.Try) -> bool:
+    """The way without an exception goes on; what a handler does is looked at and counts where the body cannot end."""
     ended = machine.execute(node.body)
     for handler in node.handlers:
         mark = machine.memory.mark()
         if handler.name:
             machine.bind(handler.name, UNKNOWN)
-        if machine.execute(handler.body):
+        if machine.execute(handler.body) or not ended:
             machine.memory.rewind(mark)
         else:
-            undone = machine.memory.rewind(mark)
-            machine.memory.join(undone, {})
+            machine.memory.keep(mark)
             ended = False
     if not ended:
         ended = machine.execute(node.orelse)

@@ -349,7 +349,6 @@ def _numpy(machine: Machine, tensor: Tensor, node: ast.AST) -> Value:
 def _new(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
     given = arguments.keywords.get("device")
     place = as_place(given) if given is not None else moves.place_of(tensor)
-    moves.note_elsewhere(place)
     return Tensor(place, machine.origin(node, "made on"), None if name == "new_tensor" else False)
 
 
