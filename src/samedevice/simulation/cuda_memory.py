@@ -1,156 +1,195 @@
 """Memory figures of simulated devices: what a caching allocator would hold for the tensors that say they are there.
 
-The allocator is told of each storage when it gets its label and when it dies; it rounds as PyTorch's does (blocks of
-512 bytes, segments of 2 MiB for small ones, 20 MiB or more for large ones) and keeps freed segments until
-`empty_cache`. It moves no memory, splits no segments, and does not know what kernels need in between, so real peaks
-are higher.
+Each labelled storage holds a `Block`; it is counted when it is made and counted out when it dies with its storage.
+Sizes are rounded as PyTorch does (blocks of 512 bytes, segments of 2 MiB for small ones, 20 MiB or more for large
+ones), and segments stay reserved until `empty_cache`. No memory is moved, and what kernels need in between is not
+known: real peaks are higher. A block is made on each operator, so it counts in plain integers; everything else is
+worked out when asked.
 
 Source: c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize and following, 2.6 to 2.14.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["CachingAllocator", "active"]
+__all__ = ["Block", "CachingAllocator", "active", "hold"]
 
-_BLOCK = 512
 _SMALL = 1 << 20
 _SMALL_SEGMENT = 2 << 20
 _LARGE_SEGMENT = 20 << 20
 _ROUND_LARGE = 2 << 20
 _SEPARATE = 10 << 20
+_POOLS = ("all", "small_pool", "large_pool")
 
 
-@dataclass(slots=True)
+class _Pool:
+    """Blocks of one size class, or of all: how many and how large, now, at most and ever; and what is reserved."""
+
+    __slots__ = ("bytes", "bytes_ever", "bytes_peak", "count", "count_ever", "count_peak", "reserved", "segments")
+
+    def __init__(self) -> None:
+        self.count = self.count_peak = self.count_ever = 0
+        self.bytes = self.bytes_peak = self.bytes_ever = 0
+        self.reserved = _Figure()
+        self.segments = _Figure()
+
+    def figures(self) -> dict[str, dict[str, int]]:
+        """By the names of `torch.cuda.memory_stats`."""
+        counts = _parts(self.count, self.count_peak, self.count_ever)
+        sums = _parts(self.bytes, self.bytes_peak, self.bytes_ever)
+        return {
+            **dict.fromkeys(("allocation", "active"), counts),
+            **dict.fromkeys(("allocated_bytes", "active_bytes", "requested_bytes"), sums),
+            "segment": self.segments.parts(),
+            "reserved_bytes": self.reserved.parts(),
+            **dict.fromkeys(("inactive_split", "inactive_split_bytes"), _parts(0, 0, 0)),
+        }
+
+    def reset_peaks(self) -> None:
+        self.count_peak, self.bytes_peak = self.count, self.bytes
+        self.reserved.peak, self.segments.peak = self.reserved.current, self.segments.current
+
+    def reset_totals(self) -> None:
+        self.count_ever, self.bytes_ever = self.count, self.bytes
+        self.reserved.ever, self.segments.ever = self.reserved.current, self.segments.current
+
+
 class _Figure:
-    """One statistic of one pool, as `torch.cuda.memory_stats` names its parts."""
+    """A number that changes seldom."""
 
-    current: int = 0
-    peak: int = 0
-    allocated: int = 0
-    freed: int = 0
+    __slots__ = ("current", "ever", "peak")
+
+    def __init__(self) -> None:
+        self.current = self.peak = self.ever = 0
 
     def add(self, amount: int) -> None:
         self.current += amount
+        self.ever += max(0, amount)
         self.peak = max(self.peak, self.current)
-        if amount > 0:
-            self.allocated += amount
-        else:
-            self.freed -= amount
 
-    def as_dict(self) -> dict[str, int]:
-        return {"current": self.current, "peak": self.peak, "allocated": self.allocated, "freed": self.freed}
+    def parts(self) -> dict[str, int]:
+        return _parts(self.current, self.peak, self.ever)
 
 
-@dataclass(slots=True)
-class _Pool:
-    """The figures of one size class, or of all: how many blocks, how large, and the segments reserved for them."""
+class Block:
+    """Memory of one storage: counted from now until this object dies.
 
-    blocks: _Figure = field(default_factory=_Figure)
-    bytes: _Figure = field(default_factory=_Figure)
-    requested: _Figure = field(default_factory=_Figure)
-    segments: _Figure = field(default_factory=_Figure)
-    reserved: _Figure = field(default_factory=_Figure)
+    Args:
+        allocator: of the device.
+        size: bytes that the storage asked for.
+    """
 
-    def hold(self, blocks: int, size: int, requested: int) -> None:
-        self.blocks.add(blocks)
-        self.bytes.add(size)
-        self.requested.add(requested)
+    __slots__ = ("_allocator", "_pool", "_size")
 
-    def reserve(self, segments: int, size: int) -> None:
-        self.segments.add(segments)
-        self.reserved.add(size)
+    def __init__(self, allocator: CachingAllocator, size: int) -> None:
+        pool = allocator.small if size <= _SMALL else allocator.large
+        size = (size + 511) & ~511
+        self._allocator, self._pool, self._size = allocator, pool, size
+        for counted in (pool, allocator.all):
+            counted.count += 1
+            counted.count_ever += 1
+            counted.bytes += size
+            counted.bytes_ever += size
+            if counted.bytes > counted.bytes_peak:
+                counted.bytes_peak = counted.bytes
+            if counted.count > counted.count_peak:
+                counted.count_peak = counted.count
+        if pool.bytes > pool.reserved.current:
+            allocator.reserve(pool, size)
 
-    def figures(self) -> tuple[_Figure, ...]:
-        return self.blocks, self.bytes, self.requested, self.segments, self.reserved
-
-    def by_name(self) -> dict[str, _Figure]:
-        blocks, held, requested, segments, reserved = self.figures()
-        whole = {"allocation": blocks, "active": blocks, "segment": segments, "inactive_split": _Figure()}
-        in_bytes = {"allocated_bytes": held, "active_bytes": held, "requested_bytes": requested}
-        return {**whole, **in_bytes, "reserved_bytes": reserved, "inactive_split_bytes": _Figure()}
+    def __del__(self) -> None:
+        size = self._size
+        for counted in (self._pool, self._allocator.all):
+            counted.count -= 1
+            counted.bytes -= size
 
 
 class CachingAllocator:
-    """What one device has allocated and reserved."""
+    """What one device has allocated and reserved.
+
+    Args:
+        total: bytes of the device.
+    """
 
     def __init__(self, total: int) -> None:
         self.total = total
-        self._all, self._small, self._large = _Pool(), _Pool(), _Pool()
+        self.all, self.small, self.large = _Pool(), _Pool(), _Pool()
 
-    def add(self, size: int) -> None:
-        """A storage of `size` bytes came to be on the device."""
-        if not size:
-            return
-        block = -(-size // _BLOCK) * _BLOCK
-        pool = self._small if size <= _SMALL else self._large
-        pool.hold(1, block, size)
-        self._all.hold(1, block, size)
-        if pool.bytes.current > pool.reserved.current:
-            self._reserve(pool, 1, self._segment(block))
-
-    def remove(self, size: int) -> None:
-        """A storage of `size` bytes died; its segment stays reserved."""
-        if size:
-            block = -(-size // _BLOCK) * _BLOCK
-            (self._small if size <= _SMALL else self._large).hold(-1, -block, -size)
-            self._all.hold(-1, -block, -size)
+    def reserve(self, pool: _Pool, size: int) -> None:
+        """Reserve a segment that holds a block of `size` bytes."""
+        if pool is self.small:
+            segment = _SMALL_SEGMENT
+        else:
+            segment = _LARGE_SEGMENT if size < _SEPARATE else -(-size // _ROUND_LARGE) * _ROUND_LARGE
+        for reserving in (pool, self.all):
+            reserving.segments.add(1)
+            reserving.reserved.add(segment)
 
     def empty_cache(self) -> None:
         """Give back what no block needs."""
-        for pool, step in ((self._small, _SMALL_SEGMENT), (self._large, _ROUND_LARGE)):
-            needed = -(-pool.bytes.current // step) * step
-            segments = 0 if needed else pool.segments.current
-            self._reserve(pool, -segments, min(0, needed - pool.reserved.current))
+        for pool, step in ((self.small, _SMALL_SEGMENT), (self.large, _ROUND_LARGE)):
+            unneeded = max(0, pool.reserved.current - -(-pool.bytes // step) * step)
+            segments = 0 if pool.bytes else pool.segments.current
+            for reserving in (pool, self.all):
+                reserving.segments.add(-segments)
+                reserving.reserved.add(-unneeded)
 
     def allocated(self) -> int:
         """Bytes in blocks that are in use."""
-        return self._all.bytes.current
+        return self.all.bytes
 
     @property
     def free(self) -> int:
         """Bytes of the device that are not reserved."""
-        return max(0, self.total - self._all.reserved.current)
+        return max(0, self.total - self.all.reserved.current)
 
     def reset_peaks(self) -> None:
         """Peaks fall to what is current."""
-        for figure in self._figures():
-            figure.peak = figure.current
+        for pool in (self.all, self.small, self.large):
+            pool.reset_peaks()
 
     def reset_accumulated(self) -> None:
-        """Totals of what was allocated and freed start at 0."""
-        for figure in self._figures():
-            figure.allocated = figure.freed = 0
+        """Totals of what was allocated and freed start anew."""
+        for pool in (self.all, self.small, self.large):
+            pool.reset_totals()
 
-    def stats(self) -> dict[str, object]:
+    def stats(self) -> dict[str, Any]:
         """The figures in the shape of `torch._C._cuda_memoryStats`.
 
         Returns:
-            statistic -> pool (all, small_pool, large_pool) -> current, peak, allocated, freed; bytes where it says
-            bytes.
+            statistic -> pool (all, small_pool, large_pool) -> current, peak, allocated, freed; in bytes where it says
+            so.
         """
         plain = ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free")
-        stats: dict[str, object] = {**dict.fromkeys(plain, 0), "max_split_size": -1}
-        for name in ("oversize_allocations", "oversize_segments"):
-            stats[name] = _Figure().as_dict()
-        pools = {"all": self._all, "small_pool": self._small, "large_pool": self._large}
-        for name in self._all.by_name():
-            stats[name] = {pool: figures.by_name()[name].as_dict() for pool, figures in pools.items()}
-        return stats
+        oversize = ("oversize_allocations", "oversize_segments")
+        pools = {name: pool.figures() for name, pool in zip(_POOLS, (self.all, self.small, self.large), strict=True)}
+        return {
+            **dict.fromkeys(plain, 0),
+            "max_split_size": -1,
+            **{name: _parts(0, 0, 0) for name in oversize},
+            **{name: {pool: dict(figures[name]) for pool, figures in pools.items()} for name in pools["all"]},
+        }
 
-    def _reserve(self, pool: _Pool, segments: int, size: int) -> None:
-        pool.reserve(segments, size)
-        self._all.reserve(segments, size)
 
-    def _segment(self, block: int) -> int:
-        if block <= _SMALL:
-            return _SMALL_SEGMENT
-        return _LARGE_SEGMENT if block < _SEPARATE else -(-block // _ROUND_LARGE) * _ROUND_LARGE
-
-    def _figures(self) -> list[_Figure]:
-        return [figure for pool in (self._all, self._small, self._large) for figure in pool.figures()]
+def _parts(current: int, peak: int, ever: int) -> dict[str, int]:
+    return {"current": current, "peak": peak, "allocated": ever, "freed": ever - current}
 
 
 active: tuple[CachingAllocator, ...] = ()
 """The running simulation's, one for each device."""
+
+
+def hold(storage: Any, device: Any) -> None:
+    """Count a storage for the device on which it is said to be, and no longer for another.
+
+    Args:
+        storage: an `UntypedStorage`.
+        device: complete; None for the host, whose memory is not counted.
+    """
+    if device is not None:
+        size = storage.nbytes()
+        if size and active:
+            storage._samedevice_block = Block(active[device.index], size)
+    elif hasattr(storage, "_samedevice_block"):
+        del storage._samedevice_block

@@ -189,7 +189,8 @@ def _cuda(api: _Api) -> Iterator[Undoable]:
     yield from _table(torch._C, functions)
     yield from _table(torch._C, {name: _refused(f"torch._C.{name}") for name in _REFUSED if name not in functions})
     yield from _table(torch._C, {"_has_cuda": True, "_has_cudnn": True, "_CudaDeviceProperties": CudaDeviceProperties})
-    yield from _table(torch.cuda, {**_lazy_state(api), **_cuda_module(api)})
+    yield from _lazy_state(torch.cuda, api)
+    yield from _table(torch.cuda, _cuda_module(api))
     yield from _table(torch.cuda.graphs, {"_cuda_isCurrentStreamCapturing": lambda: False, "CUDAGraph": _CudaGraph})
     yield from _table(torch.cuda.graphs, {"_graph_pool_handle": lambda: (0, 1)})
     yield Patch(torch.cuda.nvtx, "_nvtx", _nvtx())
@@ -235,18 +236,29 @@ _REFUSED = (
 """Functions that hand out memory or run code of the device."""
 
 
-def _lazy_state(api: _Api) -> _Table:
-    """What the module of a kind remembers about its initialisation: not yet initialised, nothing queued."""
-    return {
-        "_initialized": False,
-        "_queued_calls": [],
-        "_lazy_seed_tracker": _LazySeedTracker(),
+def _lazy_state(module: Any, api: _Api) -> Iterator[Undoable]:
+    """What the module of a kind knows about its devices: none was used yet, and nothing waits for the first use."""
+    for name, value in {"_initialized": False, "_queued_calls": [], "_lazy_seed_tracker": _LazySeedTracker()}.items():
+        yield _Remembered(module, name, value)
+    functions = {
         "_is_in_bad_fork": api.in_bad_fork,
         "_exchange_device": api.exchange_device,
         "_maybe_exchange_device": api.exchange_device,
         "_get_device_properties": lambda index: api.properties,
         "device_count": lambda: api.machine.count,
     }
+    yield from _table(module, functions)
+
+
+class _Remembered(Patch):
+    """A value that PyTorch's own code changes in the meantime: it is found again when the patch is installed again."""
+
+    __slots__ = ()
+
+    def undo(self) -> None:
+        """Put back what was there before the simulation."""
+        self.replacement = vars(self.owner).get(self.name, Patch.ABSENT)
+        super().undo()
 
 
 def _cuda_module(api: _Api) -> _Table:
@@ -322,7 +334,7 @@ def _xpu(api: _Api) -> Iterator[Undoable]:
     yield from _table(torch._C, {**api.device("_xpu_"), **api.memory("_xpu_"), "_has_xpu": True})
     more = {"synchronize": lambda index: None, "getArchFlags": lambda: "pvc", "getMemoryInfo": api.memory_info}
     yield from _table(torch._C, {f"_xpu_{name}": function for name, function in more.items()})
-    yield from _table(torch.xpu, _lazy_state(api))
+    yield from _lazy_state(torch.xpu, api)
 
 
 def _mps(api: _Api) -> Iterator[Undoable]:

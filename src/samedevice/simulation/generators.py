@@ -152,7 +152,7 @@ class Randomness:
         with contextlib.nullcontext() if default.shares else _drawing_from(default):
             return call(*args, **kwargs)
 
-    def _default_generator(self, device: torch.device | None) -> _DefaultGenerator | None:
+    def _default_generator(self, device: torch.device | None) -> Any:
         if device is None or device.type != self._kind:
             return None
         return self.default_generators[device.index]
@@ -173,13 +173,14 @@ def draw(call: Callable[..., Any], device: torch.device | None, args: Any, kwarg
     return call(*args, **kwargs) if active is None else active.draw(call, device, args, kwargs)
 
 
-def device_of(generator: torch.Generator) -> torch.device:
+def device_of(generator: Any) -> torch.device:
     """Where a generator is said to be, also one that came through C++ and lost its Python object on the way."""
     ours = _ours(generator)
-    return _RealGenerator.device.__get__(generator) if ours is None else ours.device
+    device: torch.device = _RealGenerator.device.__get__(generator) if ours is None else ours.device
+    return device
 
 
-def _ours(generator: torch.Generator) -> Any:
+def _ours(generator: Any) -> Any:
     return generator if isinstance(generator, _Generator) else _by_address.get(generator._cdata)
 
 

@@ -1,7 +1,9 @@
-"""The legacy tensor types: `torch.cuda.FloatTensor([1.0])`, `isinstance(x, torch.FloatTensor)`, `torch.set_default_tensor_type`.
+"""The legacy tensor types: `torch.cuda.FloatTensor([1.0])`, `isinstance(x, torch.FloatTensor)`,
+`torch.set_default_tensor_type`.
 
-PyTorch's own type objects ask C++ where a tensor is and cannot be changed, so the names of `torch` and of the simulated kind's
-module hold stand-ins. `Tensor.type("torch.cuda.FloatTensor")` is `tensors.py`'s, which reads these objects' names.
+PyTorch's own type objects ask C++ where a tensor is and cannot be changed, so the names of `torch` and of the
+simulated kind's module hold stand-ins. `Tensor.type("torch.cuda.FloatTensor")` is `tensors.py`'s, which reads these
+objects' names.
 
 Source: torch/csrc/tensor/python_tensor.cpp, torch/csrc/utils/tensor_new.cpp (`legacy_tensor_ctor`), 2.6 to 2.14.
 """
@@ -52,7 +54,7 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     module = getattr(torch, machine.kind, None)
     for name, type_ in real.items():
         yield Patch(torch, name, _stand_in(machine, type_, "cpu"))
-        if module is not None and name != "BFloat16Tensor" or hasattr(module, name):
+        if (module is not None and name != "BFloat16Tensor") or hasattr(module, name):
             yield Patch(module, name, _stand_in(machine, type_, machine.kind))
     yield from _DefaultType(machine, real).patches()
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from samedevice.simulation.cuda_memory import hold
 from samedevice.simulation.labels import LabelTable
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.patching import Patch, Undoable
@@ -60,6 +61,7 @@ def _constructor(machine: Machine, labels: LabelTable) -> Callable[..., Any]:
         getattr(getattr(torch, machine.kind), "_lazy_init", bool)()
         storage = original(cls, *args, **kwargs)
         setattr(storage, labels.attribute, device)
+        hold(storage, device)
         return storage
 
     return new
