@@ -215,6 +215,6 @@ def _register_hook(labels: LabelTable) -> Callable[..., Any]:
                     )
             return result
 
-        return original(self, checked)
+        return original(self, checked)  # type: ignore[no-untyped-call]
 
     return register_hook

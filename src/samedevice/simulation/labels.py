@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from samedevice.simulation.cuda_memory import hold
 from samedevice.simulation.patching import Patch
 
 __all__ = ["Floating", "LabelTable", "calling_site", "device_of", "set_device"]
@@ -32,7 +33,7 @@ __all__ = ["Floating", "LabelTable", "calling_site", "device_of", "set_device"]
 _numbers = itertools.count()
 # Looked up once, before any interception.
 _storage = torch._C.TensorBase.untyped_storage
-_native_device = torch._C.TensorBase.device.__get__  # type: ignore[attr-defined]
+_native_device = torch._C.TensorBase.device.__get__
 _has_torch_function = torch._C._has_torch_function_unary
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What `untyped_storage` raises for sparse, nested, batched and other tensors without one, 2.6 to 2.13."""
@@ -93,8 +94,9 @@ class LabelTable:
         if type(label) is Floating:
             # Python asks, so Python has it: it is settled.
             self.set_label(tensor, None)
-            return native_device(tensor)
-        return label
+            label = native_device(tensor)
+        found: torch.device = label
+        return found
 
     def label_of(self, tensor: torch.Tensor) -> Any:
         """As `device_of`, and a `Floating` where that is not settled yet."""
@@ -116,6 +118,7 @@ class LabelTable:
         for storage in storages_of(tensor):
             if self.read(storage) is not label:
                 setattr(storage, self.attribute, label)
+                hold(storage, None if type(label) is Floating else label)
 
     def pin(self, tensor: torch.Tensor) -> None:
         """Say that the tensor is in page-locked memory; it stays where it is."""
@@ -132,6 +135,11 @@ def activate(table: LabelTable | None) -> None:
     """Make `table` the one that the functions of this module use; None ends it. For `simulate` alone."""
     global _table
     _table = table
+
+
+def is_active(table: LabelTable) -> bool:
+    """Whether the simulation that `table` belongs to is running."""
+    return _table is table
 
 
 def device_of(tensor: torch.Tensor) -> torch.device:

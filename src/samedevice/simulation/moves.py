@@ -6,6 +6,8 @@ are the CPU in truth. The dispatch mode labels it; this module knows no operator
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -30,6 +32,15 @@ class Mover:
         self._labels = labels
         self._mode = mode
         self.exporting = False
+
+    @contextlib.contextmanager
+    def exporting_to_torch(self) -> Iterator[None]:
+        """Within it PyTorch reads tensors through DLPack."""
+        self.exporting = True
+        try:
+            yield
+        finally:
+            self.exporting = False
 
     def copy(
         self, tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | None = None, memory_format: Any = None

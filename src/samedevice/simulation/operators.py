@@ -20,10 +20,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from samedevice.simulation import device_checks, generators, observers
+from samedevice.simulation.cuda_memory import hold
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
-from samedevice.simulation.operator_rules import has_kernel
 
 __all__ = ["DeviceMode", "Operator"]
 
@@ -75,7 +75,7 @@ class Operator:
             self.kind == "ordinary"
             and not (takes_list or takes_device or self.draws)
             and self.name != _NOTHING_TO_DO
-            and has_kernel(func, "CUDA")
+            and not device_checks.needs_check(func)
         )
 
 
@@ -114,7 +114,7 @@ class DeviceMode(TorchDispatchMode):
         return False
 
     def __init__(self, machine: Machine, labels: LabelTable, edges: CrossDeviceEdges) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._machine = machine
         self._labels = labels
         self._edges = edges
@@ -194,7 +194,9 @@ class DeviceMode(TorchDispatchMode):
         if type(label) is _Device and operator.fresh:
             if type(result) is _Tensor:
                 try:
-                    setattr(_storage(result), self._attribute, label)
+                    storage = _storage(result)
+                    setattr(storage, self._attribute, label)
+                    hold(storage, label)
                 except NotImplementedError:
                     self._labels.set_label(result, label)
             else:
@@ -232,7 +234,7 @@ class DeviceMode(TorchDispatchMode):
             self._check(operator, args, kwargs)
         explicit, kwargs, pinned = self._said(operator, kwargs)
         result = _call(operator, explicit, args, kwargs)
-        if explicit is None and "device" in kwargs:
+        if explicit is not None and explicit.type == "cpu" and "pin_memory" not in kwargs:
             # Note [Floating storages] in labels.py
             self._label(operator, result, calling_site())
         else:
@@ -252,15 +254,16 @@ class DeviceMode(TorchDispatchMode):
             floating = self._settle(operands, found)
             found = [] if floating else [self._labels.label_of(tensor) for tensor in operands]
         devices = set(found)
-        device = None
-        if len(devices) > 1 or kwargs.get("generator") is not None or any(map(self._machine.owns, devices)):
+        explicit, kwargs, pinned = self._said(operator, kwargs)
+        device = next(iter(devices), None)
+        away = any(map(self._machine.owns, devices))
+        if len(devices) > 1 or away or kwargs.get("generator") is not None:
             device = self._check(operator, args, kwargs)
             if operator.name == _NOTHING_TO_DO:
                 return None
-        explicit, kwargs, pinned = self._said(operator, kwargs)
         result = _call(operator, explicit or device, args, kwargs)
         if operator.fresh:
-            self._place(operator, result, args, explicit or device, floating if explicit is None else None)
+            self._place(operator, result, args, explicit or device or floating)
         if pinned:
             self._labels.pin(result)
         if len(devices) > 1 or (explicit is not None and self._explicit.target is None):
@@ -274,29 +277,25 @@ class DeviceMode(TorchDispatchMode):
         return device_checks.check(operator.func, args, kwargs, self._labels.device_of)
 
     def _said(self, operator: Operator, kwargs: dict[str, Any]) -> tuple[torch.device | None, dict[str, Any], bool]:
-        """What the call itself says about the device, and the arguments with which the CPU can run it.
+        """What the call itself says about the device, the arguments for the CPU, and whether memory is to be pinned.
 
-        Source: the Python bindings of factories pass `pin_memory`, code in C++ that allocates like another tensor
-        does not (torch/csrc/autograd/generated/python_torch_functions, 2.6 to 2.13): where it is missing, a device
-        "cpu" may be that of a tensor which only lies on the CPU in truth, and says nothing.
+        The Python bindings of factories pass `pin_memory`, code in C++ that allocates like another tensor does not
+        (2.6 to 2.13): where it is missing, a device "cpu" may be that of a tensor which only lies there in truth, and
+        says nothing.
         """
         if operator.name == "aten::_to_copy" and self._explicit.target is not None:
             return self._explicit.target, kwargs, False
         device = kwargs.get("device")
-        pinned = kwargs.get("pin_memory", False)
-        target = None
-        if device is not None and self._machine.owns(device):
-            target = self._machine.complete(device)
-            kwargs = {**kwargs, "device": self._machine.host}
+        if device is None:
+            return None, kwargs, False
+        pinned = bool(kwargs.get("pin_memory"))
+        if self._machine.owns(device):
             if pinned:
                 raise RuntimeError("Only dense CPU tensors can be pinned")
-        elif device is not None and (device.type != "cpu" or "pin_memory" in kwargs):
-            target = device
-        elif device is None and operator.kind == "factory":
-            target = self._machine.host
-        if pinned:
-            kwargs = {**kwargs, "pin_memory": False}
-        return target, kwargs, bool(pinned)
+            return self._machine.complete(device), {**kwargs, "device": self._machine.host}, False
+        if device.type == "cpu" and "pin_memory" not in kwargs and operator.kind != "factory":
+            return None, {name: value for name, value in kwargs.items() if name != "device"}, False
+        return device, {**kwargs, "pin_memory": False} if pinned else kwargs, pinned
 
     def _settle(self, operands: list[_Tensor], found: list[Any]) -> Floating | None:
         """Give floating operands a device; return their label if all float on. Note [Floating storages]."""
@@ -310,19 +309,17 @@ class DeviceMode(TorchDispatchMode):
 
     # -- results ---------------------------------------------------------------------------------------------------
 
-    def _place(self, operator: Operator, result: Any, args: Any, device: torch.device | None, floating: Any) -> None:
-        if device is not None:
-            self._label(operator, result, self._as_label(device))
-        elif floating is not None:
-            self._label(operator, result, floating)
-        elif devices := device_checks.result_devices(operator.func, args, self._labels.device_of):
-            for tensor, there in zip(result, devices, strict=True):
-                self._labels.set_device(tensor, there)
-        elif isinstance(result, list | tuple) and args and isinstance(args[0], list | tuple):
+    def _place(self, operator: Operator, result: Any, args: Any, where: torch.device | Floating | None) -> None:
+        """Label what the operator made: all alike, or, where nothing says where, each by itself."""
+        if where is not None:
+            self._label(operator, result, where if isinstance(where, Floating) else self._as_label(where))
+            return
+        devices = device_checks.result_devices(operator.func, args, self._labels.device_of)
+        if devices is None and args and isinstance(args[0], list | tuple):
             # `_foreach_*`: each result is where the element at its position is.
-            for tensor, like in zip(result, args[0], strict=False):
-                if isinstance(tensor, _Tensor) and isinstance(like, _Tensor):
-                    self._labels.set_device(tensor, self._labels.device_of(like))
+            devices = tuple(self._labels.device_of(like) for like in args[0] if isinstance(like, _Tensor))
+        for tensor, device in zip(_tensors((result,), _NO_KEYWORDS), devices or (), strict=False):
+            self._labels.set_device(tensor, device)
 
     def _label(self, operator: Operator, result: Any, label: torch.device | Floating | None) -> None:
         returned = (result,) if isinstance(result, _Tensor) or len(operator.fresh) == 1 else result

@@ -5,19 +5,14 @@ The words are in `samedevice.messages`; the exception carries the tensors, as th
 
 from __future__ import annotations
 
-import builtins
-import weakref
 from collections.abc import Iterable
 
 import torch
 
-from samedevice import messages
-from samedevice.faults import Fault, FaultOperand, attach_fault
+from samedevice.simulation.calls import Call, Operand, refusal
 from samedevice.simulation.labels import LabelTable
 
 __all__ = ["refuse"]
-
-_VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 
 
 def refuse(
@@ -35,14 +30,8 @@ def refuse(
     Returns:
         The error, with a `Fault` attached.
     """
-    name = messages.exception_name(kind, version=_VERSION)
-    error_type = getattr(builtins, name, None) or getattr(torch, name, RuntimeError)
-    error: Exception = error_type(messages.format(kind, version=_VERSION, **values))
-    found = tuple(
-        FaultOperand(
-            argument, weakref.ref(tensor), str(labels.device_of(tensor)), tuple(tensor.shape), str(tensor.dtype)
-        )
-        for argument, tensor in operands
-    )
-    attach_fault(error, Fault(operation, found, 0 if found else None))
+    found = tuple(Operand(argument, tensor, labels.device_of(tensor)) for argument, tensor in operands)
+    error: Exception = refusal(Call(operation, found, {}), kind, found[0], **values)
+    # C++ hands its text over as C does: it ends at the first NUL.
+    error.args = (str(error).partition("\0")[0],)
     return error

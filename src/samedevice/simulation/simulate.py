@@ -13,6 +13,8 @@ from samedevice.errors import UsageError
 from samedevice.simulation import (
     compiling,
     device_api,
+    device_type,
+    factories,
     function_checks,
     gradients,
     storages,
@@ -80,5 +82,7 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from tensors.patches(machine, labels, mover)
     yield from function_checks.patches(labels.device_of)
     yield from gradients.patches(labels, edges)
+    yield from factories.patches(machine, labels, mover)
+    yield from device_type.patches(machine, labels)
     yield from threads.patches(mode)
     yield from compiling.patches()

@@ -8,7 +8,6 @@ original does.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from samedevice.simulation.machine import Machine
 from samedevice.simulation.moves import Mover
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.refusing import refuse
+from samedevice.simulation.replacing import Method
 
 __all__ = ["patches"]
 
@@ -29,7 +29,7 @@ _KINDS = ("cpu", "cuda", "xpu", "mps", "mtia", "hpu", "ipu", "xla", "maia", "vul
 """Kinds that have an `is_…` property."""
 _CPU_ONLY = ("apply_", "map_", "map2_")
 
-Method = Callable[..., Any]
+Body = Callable[..., Any]
 
 
 def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Patch]:
@@ -49,7 +49,7 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Patc
         if hasattr(_Base, f"is_{kind}"):
             yield Patch(torch.Tensor, f"is_{kind}", property(methods.is_on(kind)))
     yield Patch(torch.Tensor, "grad", property(_Base.grad.__get__, methods.set_grad, _Base.grad.__delete__))
-    replaced: dict[str, Method] = {
+    replaced: dict[str, Body] = {
         "to": methods.to,
         "cpu": methods.cpu,
         machine.kind: methods.to_kind,
@@ -76,16 +76,15 @@ def _likes() -> list[str]:
     return [name for name in dir(_Base) if name.startswith("new_") and name != "new_tensor"]
 
 
-def _overridable(name: str, method: Method) -> Method:
+def _overridable(name: str, method: Body) -> Method:
     """A method of `torch.Tensor`: `__torch_function__` goes first."""
-    original = getattr(torch.Tensor, name)
 
-    @functools.wraps(original)
-    def replacement(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def body(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if has_torch_function_unary(self):
-            return handle_torch_function(getattr(torch.Tensor, name), (self,), self, *args, **kwargs)
+            return handle_torch_function(replacement, (self,), self, *args, **kwargs)
         return method(self, *args, **kwargs)
 
+    replacement = Method(getattr(torch.Tensor, name), body)
     return replacement
 
 
@@ -131,41 +130,38 @@ class _Methods:
 
     # -- moving ----------------------------------------------------------------------------------------------------
 
-    def to(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    def to(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else kwargs.get("other")
-        if isinstance(first, torch.dtype):
-            return _Base.to(tensor, *args, **kwargs)
         if isinstance(first, torch.Tensor):
-            device, dtype, rest = self._labels.device_of(first), first.dtype, args[2:]
-        else:
-            device = first if args else kwargs.get("device")
-            dtype = args[1] if len(args) > 1 else kwargs.get("dtype")
-            rest = args[3:]
-        if device is None or not isinstance(dtype, torch.dtype | None):
+            args = (self._labels.device_of(first), first.dtype, *args[1:])
+        device = args[0] if args else kwargs.get("device")
+        dtype = args[1] if len(args) > 1 else kwargs.get("dtype")
+        if device is None or isinstance(device, torch.dtype) or not isinstance(dtype, torch.dtype | None):
             return _Base.to(tensor, *args, **kwargs)
-        copy = rest[0] if rest else kwargs.get("copy", False)
+        copy = args[3] if len(args) > 3 else kwargs.get("copy", False)
         return self._move(tensor, self._machine.complete(device), dtype, copy, kwargs.get("memory_format"))
 
-    def cpu(self, tensor: torch.Tensor, memory_format: Any = None) -> torch.Tensor:
+    def cpu(self, tensor: torch.Tensor, memory_format: Any = None) -> Any:
         return self._move(tensor, self._machine.host, None, False, memory_format)
 
     def to_kind(
         self, tensor: torch.Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
-    ) -> torch.Tensor:
+    ) -> Any:
         target = self._machine.current_device if device is None else self._machine.complete(device)
         if target.type != self._machine.kind:
             raise RuntimeError(f"Invalid device, must be {self._machine.kind} device")
         return self._move(tensor, target, None, False, memory_format)
 
-    def type_as(self, tensor: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    def type_as(self, tensor: torch.Tensor, other: torch.Tensor) -> Any:
         return self.to(tensor, other)
 
     def _move(
         self, tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | None, copy: bool, memory_format: Any
-    ) -> torch.Tensor:
+    ) -> Any:
         source = self._labels.device_of(tensor)
         owns = self._machine.owns
-        if source != device and (owns(source) or owns(device)) and native_device(tensor).type != "meta":
+        crosses = source != device and (owns(device) or (owns(source) and device.type == "cpu"))
+        if crosses and native_device(tensor).type != "meta":
             return self._mover.copy(tensor, device, dtype, memory_format)
         keywords = {} if memory_format is None else {"memory_format": memory_format}
         if source != device:
@@ -189,7 +185,7 @@ class _Methods:
             raise refuse("dlpack", "aten::__dlpack__", [("self", tensor)], self._labels)
         return _dlpack(tensor, **keywords)
 
-    def cpu_only(self, name: str) -> Method:
+    def cpu_only(self, name: str) -> Body:
         original = getattr(_Base, name)
 
         def method(tensor: torch.Tensor, *args: Any) -> Any:
@@ -214,7 +210,7 @@ class _Methods:
 
     # -- making others ---------------------------------------------------------------------------------------------
 
-    def with_device(self, original: Method) -> Method:
+    def with_device(self, original: Body) -> Body:
         def method(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if kwargs.get("device") is not None:
                 kwargs["device"] = self._machine.complete(kwargs["device"])

@@ -1,0 +1,227 @@
+"""Factories and conversions that C++ decides before it dispatches anything: their `device=` argument is read here.
+
+An index alone (`torch.zeros(2, device=0)`) and "cuda" without one ask C++ for a real accelerator; `torch.tensor` and
+its like move the new tensor out of the dispatch mode's sight. With the device completed, or handled here, the rest is the
+mode's. Default devices (`with torch.device("cuda")`, `torch.set_default_device`) are function modes of PyTorch's own,
+which hand these functions on through `DeviceContext`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.jit._builtins
+import torch.utils._device
+import torch.utils.dlpack
+
+from samedevice.simulation import observers
+from samedevice.simulation.labels import LabelTable, is_active
+from samedevice.simulation.machine import Machine
+from samedevice.simulation.moves import Mover
+from samedevice.simulation.patching import ItemPatch, Patch, Undoable
+from samedevice.simulation.replacing import Replacement
+
+__all__ = ["patches"]
+
+Function = Callable[..., Any]
+_LIKES = ("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like")
+_SPARSE = {
+    "sparse_coo_tensor": 2,
+    "sparse_compressed_tensor": 3,
+    "sparse_csr_tensor": 3,
+    "sparse_csc_tensor": 3,
+    "sparse_bsr_tensor": 3,
+    "sparse_bsc_tensor": 3,
+}
+"""How many leading arguments are indices and values."""
+
+
+def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Undoable]:
+    """The replacements of factories.
+
+    Args:
+        machine: what is simulated.
+        labels: where tensors are.
+        mover: copies tensors.
+
+    Yields:
+        The changes, none of them installed yet.
+    """
+    # Cached as it is when first asked: let that be PyTorch's own functions.
+    constructors = torch.utils._device._device_constructors()
+    makers = _Makers(machine, labels, mover)
+    replaced: dict[Any, Function] = {}
+    for owner in (torch, torch.fft, torch.nested):
+        for name, original in _constructors_of(owner, constructors):
+            stand_in = Replacement(original, _while_active(labels, owner, name, makers.of(name, original)))
+            replaced[original] = stand_in
+            yield Patch(owner, name, stand_in)
+            yield from _known_to_scripts(original, stand_in)
+    yield Patch(torch.utils._device.DeviceContext, "__torch_function__", _in_context(constructors, replaced))
+    yield Patch(torch, "from_numpy", _told(torch.from_numpy))
+    from_dlpack = _exchanging(labels, mover, torch.utils.dlpack.from_dlpack)
+    yield Patch(torch, "from_dlpack", from_dlpack)
+    yield Patch(torch.utils.dlpack, "from_dlpack", from_dlpack)
+    yield Patch(torch._C._nn, "_parse_to", _parsing(machine, torch._C._nn._parse_to))
+
+
+def _constructors_of(owner: Any, constructors: set[Function]) -> list[tuple[str, Function]]:
+    names = [*(f.__name__ for f in constructors), *_LIKES]
+    found = [(name, vars(owner).get(name)) for name in dict.fromkeys(names)]
+    return [(name, f) for name, f in found if f is not None and (f in constructors or name in _LIKES)]
+
+
+def _while_active(labels: LabelTable, owner: Any, name: str, body: Function) -> Function:
+    """`body` as long as the simulation runs: who imported the name meanwhile keeps it longer."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return (body if is_active(labels) else getattr(owner, name))(*args, **kwargs)
+
+    return function
+
+
+def _known_to_scripts(original: Function, stand_in: Function) -> Iterator[Undoable]:
+    """TorchScript knows the functions that it may call by their identity: torch/jit/_builtins.py, 2.6 to 2.14."""
+    table = torch.jit._builtins._get_builtin_table()
+    operator = table.get(id(original))
+    if operator is not None:
+        yield ItemPatch(table, id(stand_in), operator)
+
+
+class _Makers:
+    """The bodies of the replacements."""
+
+    def __init__(self, machine: Machine, labels: LabelTable, mover: Mover) -> None:
+        self._machine = machine
+        self._labels = labels
+        self._mover = mover
+
+    def of(self, name: str, original: Function) -> Function:
+        """The body for a factory."""
+        if name in ("as_tensor", "asarray"):
+            return self._converting(original)
+        if name == "tensor":
+            return self._copying(original)
+        if name in _SPARSE:
+            return self._assembling(original, _SPARSE[name])
+        return self._completing(original)
+
+    def _completing(self, original: Function) -> Function:
+        complete = self._machine.complete
+
+        def factory(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("device") is not None:
+                kwargs["device"] = complete(kwargs["device"])
+            return original(*args, **kwargs)
+
+        return factory
+
+    def _copying(self, original: Function) -> Function:
+        """`torch.tensor`: always new memory."""
+
+        def tensor(data: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+            target = self._target(kwargs, data)
+            pinned = kwargs.pop("pin_memory", False)
+            made: torch.Tensor = original(data, *args, **kwargs)
+            self._labels.set_device(made, target or self._labels.device_of(made))
+            if pinned:
+                self._labels.pin(made)
+            return made
+
+        return tensor
+
+    def _converting(self, original: Function) -> Function:
+        """`torch.as_tensor` and `torch.asarray`: the memory of what they are given where they can."""
+
+        def convert(data: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+            target = self._target(kwargs, data)
+            made: torch.Tensor = original(data, *args, **kwargs)
+            return made if target is None else made.to(target)
+
+        return convert
+
+    def _assembling(self, original: Function, parts: int) -> Function:
+        """Sparse tensors: with `device=` all parts go there."""
+
+        def assemble(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("device") is None:
+                return original(*args, **kwargs)
+            target = self._machine.complete(kwargs["device"])
+            if not self._machine.owns(target) and target.type != "cpu":
+                return original(*args, **kwargs)
+            del kwargs["device"]
+            moved = [self._as_tensor(part).to(target) if _is_data(part) else part for part in args[:parts]]
+            made: torch.Tensor = original(*moved, *args[parts:], **kwargs)
+            self._labels.set_device(made, target)
+            return made
+
+        return assemble
+
+    def _as_tensor(self, data: Any) -> torch.Tensor:
+        return data if isinstance(data, torch.Tensor) else torch.as_tensor(data)
+
+    def _target(self, kwargs: dict[str, Any], data: Any) -> torch.device | None:
+        """Where `device=` or else the data says; `kwargs` is left with what C++ can do on the CPU."""
+        device = kwargs.get("device")
+        if device is None:
+            return self._labels.device_of(data) if isinstance(data, torch.Tensor) else None
+        target = self._machine.complete(device)
+        if self._machine.owns(target):
+            kwargs["device"] = self._machine.host
+        return target
+
+
+def _is_data(part: Any) -> bool:
+    return not isinstance(part, torch.Size | int)
+
+
+def _in_context(constructors: set[Function], replaced: dict[Any, Function]) -> Function:
+    """`DeviceContext.__torch_function__`, going through the replacements. Source: torch/utils/_device.py, 2.6 to 2.14."""
+
+    def __torch_function__(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in constructors and kwargs.get("device") is None:
+            kwargs["device"] = self.device
+            func = replaced.get(func, func)
+        return func(*args, **kwargs)
+
+    return __torch_function__
+
+
+def _told(from_numpy: Function) -> Function:
+    """`torch.from_numpy`, which dispatches nothing: observers hear of it here."""
+
+    def function(array: Any) -> torch.Tensor:
+        made: torch.Tensor = from_numpy(array)
+        if observers.active:
+            observers.notify("made", "aten::from_numpy", (made,))
+        return made
+
+    return Replacement(from_numpy, function)
+
+
+def _exchanging(labels: LabelTable, mover: Mover, from_dlpack: Function) -> Function:
+    def function(source: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(source, torch.Tensor):
+            return from_dlpack(source, *args, **kwargs)
+        with mover.exporting_to_torch():
+            made: torch.Tensor = from_dlpack(source, *args, **kwargs)
+        labels.set_device(made, labels.device_of(source))
+        return made
+
+    return Replacement(from_dlpack, function)
+
+
+def _parsing(machine: Machine, parse_to: Function) -> Function:
+    """What `Module.to` reads its arguments with: C++ knows no device for an index alone."""
+
+    def _parse_to(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], int):
+            args = (machine.complete(args[0]), *args[1:])
+        if isinstance(kwargs.get("device"), int):
+            kwargs["device"] = machine.complete(kwargs["device"])
+        return parse_to(*args, **kwargs)
+
+    return _parse_to
