@@ -7,6 +7,7 @@ message alone says, and never raises.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,13 +16,16 @@ from samedevice.causes import catalogue
 from samedevice.explaining.diagnosing.diagnose import diagnose
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.diagnosing.making import fixed_device, is_load, sets_in_cache
-from samedevice.explaining.flow import Suspect, follow
+from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, chain_of, user_frames
-from samedevice.explaining.live import describe, is_module, is_tensor
+from samedevice.explaining.live import describe, device_of, is_tensor, same_storage
 from samedevice.explaining.mending.mend import mend
 from samedevice.explaining.operands import Seen, operands_of
 from samedevice.explaining.pasted import explain_text
+from samedevice.explaining.reading import members
+from samedevice.explaining.routes import search
 from samedevice.explaining.sides import Side, choose_side
+from samedevice.explaining.sources import read_source
 from samedevice.explaining.special import special_suspect
 from samedevice.explaining.where_made import Made, Origins, discarded_move, where_made
 from samedevice.faults import fault_of
@@ -80,7 +84,7 @@ def gather(error: BaseException, recognised: Recognised | None, origins: Origins
         evidence.side = choose_side(
             evidence.seen, recognised, lambda one: _suspicion(one, suspects.get(id(one)), origins)
         )
-        evidence.suspect = _wrong_one(evidence.side, suspects)
+        evidence.suspect = _before_copy(_wrong_one(evidence.side, suspects, frames, origins), frames, origins)
     if evidence.suspect is not None:
         evidence.made = where_made(evidence.suspect, origins)
         expected = evidence.side.expected if evidence.side is not None else ""
@@ -88,9 +92,46 @@ def gather(error: BaseException, recognised: Recognised | None, origins: Origins
     return evidence
 
 
-def _wrong_one(side: Side | None, suspects: dict[int, Suspect | None]) -> Suspect | None:
-    found = [suspects.get(id(one)) for one in side.wrong] if side is not None else []
-    return next((suspect for suspect in found if suspect is not None), None)
+def _wrong_one(
+    side: Side | None, suspects: dict[int, Suspect | None], frames: list[UserFrame], origins: Origins | None
+) -> Suspect | None:
+    if side is None or not frames:
+        return None
+    found = [suspects.get(id(one)) for one in side.wrong]
+    named = next((suspect for suspect in found if suspect is not None), None)
+    return named or next(
+        (made for one in side.wrong if (made := _named_by_origin(one, frames[-1], origins)) is not None), None
+    )
+
+
+def _named_by_origin(one: Seen, frame: UserFrame, origins: Origins | None) -> Suspect | None:
+    """A tensor that no variable of the running functions reaches, by what the line that made it calls it."""
+    origin = origins.origin_of(one.tensor) if origins is not None and one.tensor is not None else None
+    if origin is None or not origin.file:
+        return None
+    source = read_source(origin.file)
+    statement = source.statement_at(origin.line)
+    value = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    value = statement.value if isinstance(statement, ast.Return) else value
+    if value is None:
+        return None
+    name = source.text_of(value)
+    return Suspect(name, frame, one.tensor, one.device)
+
+
+def _before_copy(suspect: Suspect | None, frames: list[UserFrame], origins: Origins | None) -> Suspect | None:
+    """The tensor that the suspect was copied from, where it still lives in an attribute: there it was left behind."""
+    if suspect is None or origins is None or not is_tensor(suspect.value):
+        return suspect
+    origin = origins.origin_of(suspect.value)
+    source = origins.source_of(suspect.value) if origin is not None and origin.event == "copied" else None
+    if source is None or device_of(source) != suspect.device:
+        return suspect
+    for depth in range(len(frames) - 1, -1, -1):
+        for route in search(frames[depth], lambda value: is_tensor(value) and same_storage(value, source)):
+            if any(step.kind == "attribute" for step in route.steps):
+                return follow_route(route, frames, depth)
+    return suspect
 
 
 def _suspicion(one: Seen, suspect: Suspect | None, origins: Origins | None) -> float:
@@ -103,11 +144,11 @@ def _suspicion(one: Seen, suspect: Suspect | None, origins: Origins | None) -> f
         score += 3.0 if fixed_device(made.statement) is not None else 0.0
         score += 3.0 if made.event == "loaded" or is_load(made.statement) else 0.0
         score += 3.0 if _is_cached(suspect, made) else 0.0
-    holder = suspect.holder
-    if holder is not None and holder.kind in ("attribute", "item"):
-        score += 2.0
-    if is_module(suspect.value) or (holder is not None and holder.kind in ("parameter", "buffer")):
-        score += 1.5 if any(step.kind == "item" for step in suspect.route.steps) else -1.0  # type: ignore[union-attr]
+    steps = suspect.route.steps if suspect.route is not None else ()
+    if steps and steps[-1].kind in ("attribute", "item"):
+        score += 2.0 if any(step.kind == "attribute" for step in steps) else 0.0
+    elif steps and steps[-1].kind in ("parameter", "buffer"):
+        score += 1.5 if any(step.kind == "item" for step in steps) else -1.0
     return score + (0.5 if one.argument in ("index", "mask", "indices", "weight") else 0.0)
 
 
@@ -158,7 +199,7 @@ def _culprit(evidence: Evidence, verdict: Verdict, made: Made | None) -> Culprit
     if is_tensor(suspect.value):
         _, shape, dtype = describe(suspect.value)
     return Culprit(
-        name=verdict.name or suspect.name,
+        name=verdict.name or _shared_container(evidence) or suspect.name,
         file=made.file if made is not None else None,
         line=made.line if made is not None else None,
         device=device,
@@ -166,6 +207,19 @@ def _culprit(evidence: Evidence, verdict: Verdict, made: Made | None) -> Culprit
         dtype=dtype,
         source=(made.text or None) if made is not None else None,
     )
+
+
+def _shared_container(evidence: Evidence) -> str | None:
+    """The list that holds several of the wrong operands: `scores` rather than `scores[5]`."""
+    route = evidence.suspect.route if evidence.suspect is not None else None
+    if route is None or not route.steps or route.steps[-1].kind != "item" or type(route.steps[-1].key) is not int:
+        return None
+    owner = route.steps[-1].owner
+    wrong = evidence.side.wrong if evidence.side is not None else ()
+    inside = [one for one in wrong if any(value is one.tensor for _, _, value in members(owner))]
+    if len(inside) < 2:
+        return None
+    return route.parent().text
 
 
 def _operand(one: Seen, evidence: Evidence) -> Operand:

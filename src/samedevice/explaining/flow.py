@@ -40,6 +40,8 @@ class Suspect:
     """The statement of `frame` that gave the variable its value."""
     aliases: tuple[tuple[UserFrame, str], ...] = ()
     """What it was called on the way, innermost first."""
+    maker: tuple[UserFrame, int] | None = None
+    """The frame and line whose call passed it on as an expression that only running it would evaluate."""
 
     @property
     def holder(self) -> Step | None:
@@ -91,7 +93,9 @@ def _follow_expression(node: ast.expr, frames: list[UserFrame], depth: int, seen
     tensor = seen.tensor if seen is not None else None
     inner = undressed(node)
     found = [leaf for leaf in leaves(node, frame)]
-    shared = [leaf for leaf in found if tensor is not None and is_tensor(leaf.value) and same_storage(leaf.value, tensor)]
+    shared = [
+        leaf for leaf in found if tensor is not None and is_tensor(leaf.value) and same_storage(leaf.value, tensor)
+    ]
     lent = [leaf for leaf in found if device and device_of_route(leaf) == device]
     # A tensor of one element may follow the others wherever they are, so it lends its device last.
     lent.sort(key=lambda leaf: is_tensor(leaf.value) and not _sizes(leaf.value))
@@ -120,6 +124,7 @@ class _Walk:
         self.aliases: list[tuple[UserFrame, str]] = []
         self.binding: Binding | None = None
         self.node: ast.AST | None = None
+        self.maker: tuple[UserFrame, int] | None = None
         self.visited: set[tuple[int, str]] = set()
 
     @property
@@ -147,8 +152,9 @@ class _Walk:
         """Where the walk ended."""
         name = self.route.text
         return Suspect(
-            name, self.frame, self.route.value, self.device, self.route, self.node, self.binding, tuple(self.aliases)
-        )
+            name, self.frame, self.route.value, self.device, self.route, self.node, self.binding, tuple(self.aliases),
+            self.maker,
+        )  # fmt: skip
 
     def _go(self, route: Route, depth: int | None = None) -> bool:
         self.aliases.append((self.frame, self.route.text))
@@ -199,10 +205,7 @@ class _Walk:
         if lent:
             self.node = node
             return self._go(lent[0], depth)
-        self.aliases.append((self.frame, self.route.text))
-        self.depth, self.node = depth, node
-        self.route = Route(frame, frame.source.text_of(node), "local", (), self.route.value)
-        self.visited.add((depth, self.route.text))
+        self.maker = (frame, node.lineno)
         return False
 
     def _matching(self, arguments: list[tuple[str | None, ast.expr]]) -> ast.expr | None:
@@ -243,13 +246,16 @@ class _Walk:
         start = self._start()
         if binding.value is None:
             return False
-        for node in ast.walk(binding.value):
-            route = resolve(node, self.frame) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else None
+        # The first iterable of a comprehension with a frame of its own is evaluated in the frame around it.
+        depths = [self.depth, self.depth - 1] if self.frame.is_comprehension and self.depth else [self.depth]
+        nodes = [node for node in ast.walk(binding.value) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)]
+        for depth, node in ((depth, node) for depth in depths for node in nodes):
+            route = resolve(node, self.frames[depth])
             if route is None or route.base == self.route.base or is_tensor(route.value):
                 continue
             inside = _find_value(route, start)
             if inside is not None:
-                return self._go(self._rebased(inside))
+                return self._go(self._rebased(inside), depth)
         return False
 
     def _start(self) -> Any:

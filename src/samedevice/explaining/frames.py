@@ -58,9 +58,16 @@ class UserFrame:
         return (self.source.node_at(self.position) if self.position else None) or self.statement
 
     @property
+    def is_comprehension(self) -> bool:
+        """Whether it is a comprehension's own frame, as there were before Python 3.12; generators still have one."""
+        return self.function in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+
+    @property
     def definition(self) -> Function | None:
-        """The syntax of the running function; None at the top of a script and in comprehensions."""
+        """The syntax of the running function, of a comprehension the one around it; None at the top of a script."""
         name = self.function
+        if self.is_comprehension:
+            return self.source.function_at(self.line)
         if name.startswith("<") and name != "<lambda>":
             return None
         return self.source.function_at(self.frame.f_code.co_firstlineno, name) or self.source.function_at(

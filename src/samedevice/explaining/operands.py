@@ -117,9 +117,7 @@ def _placed(seen: list[Seen], frame: UserFrame) -> list[Seen]:
     return [one if one.node is not None or one.route is not None else _anywhere(one, frame) for one in placed]
 
 
-def _direct(
-    one: Seen, arguments: list[tuple[str | None, ast.expr]], used: set[int], frame: UserFrame
-) -> Seen:
+def _direct(one: Seen, arguments: list[tuple[str | None, ast.expr]], used: set[int], frame: UserFrame) -> Seen:
     """The argument that is this tensor, then one that holds it, then one that a view of it was taken from."""
     if one.tensor is None:
         return one

@@ -80,7 +80,9 @@ def _finding(text: str, recognised: Recognised, frame: PastedFrame | None, guess
 def _location(frame: PastedFrame | None) -> Location | None:
     if frame is None:
         return None
-    return Location(frame.file, frame.line, frame.function, source=frame.code or read_source(frame.file).line(frame.line) or None)
+    return Location(
+        frame.file, frame.line, frame.function, source=frame.code or read_source(frame.file).line(frame.line) or None
+    )
 
 
 def _sides(recognised: Recognised) -> tuple[str, str]:

@@ -73,8 +73,8 @@ def members(obj: object) -> Iterator[tuple[str, Any, Any]]:
         yield from _module_members(own)
     elif isinstance(obj, dict):
         yield from (("item", key, value) for key, value in _first(dict.items(obj)))
-    elif isinstance(obj, tuple) and hasattr(type(obj), "_fields"):
-        yield from (("attribute", name, value) for name, value in zip(type(obj)._fields, tuple(obj), strict=False))
+    elif isinstance(obj, tuple) and _fields(obj):
+        yield from (("attribute", name, value) for name, value in zip(_fields(obj), _sequence(obj), strict=False))
     elif isinstance(obj, list | tuple):
         yield from (("item", index, value) for index, value in _first(enumerate(_sequence(obj))))
     elif UserDict in type(obj).__mro__ and isinstance(own.get("data"), dict):
@@ -123,10 +123,16 @@ def _class_attribute(obj: object, name: str) -> Any:
                 return found.__get__(obj, type(obj))
             except AttributeError:
                 return MISSING
-        if isinstance(obj, tuple) and name in getattr(type(obj), "_fields", ()):
-            return tuple.__getitem__(obj, type(obj)._fields.index(name))
+        if isinstance(obj, tuple) and name in _fields(obj):
+            return tuple.__getitem__(obj, _fields(obj).index(name))
         return MISSING if hasattr(type(found), "__get__") else found
     return MISSING
+
+
+def _fields(obj: object) -> tuple[str, ...]:
+    """The names of a named tuple's fields; () for other tuples."""
+    found = next((vars(base)["_fields"] for base in type(obj).__mro__ if "_fields" in vars(base)), ())
+    return found if type(found) is tuple else ()
 
 
 def _slots(obj: object) -> Iterator[tuple[str, Any]]:

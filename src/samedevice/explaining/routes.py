@@ -47,6 +47,8 @@ class Route:
     value: Any
     spelled: str | None = None
     """As the user wrote it, where it stands in the source."""
+    spelled_parent: str | None = None
+    """The same without its last step."""
 
     @property
     def text(self) -> str:
@@ -62,6 +64,10 @@ class Route:
     def starts_at_self(self) -> bool:
         """Whether it starts at the method's own object."""
         return self.base in ("self", "cls")
+
+    def parent(self) -> Route:
+        """The route to whoever holds the object."""
+        return Route(self.frame, self.base, self.scope, self.steps[:-1], self.steps[-1].owner, self.spelled_parent)
 
     def container(self) -> Route:
         """The route to the outermost of the containers that end it: `self.rows[0][1]` gives `self.rows`."""
@@ -96,7 +102,7 @@ def resolve(node: ast.AST | None, frame: UserFrame) -> Route | None:
         if owner is None or step is None:
             return None
         spelled = frame.source.text_of(node)
-        return Route(frame, owner.base, owner.scope, (*owner.steps, step[0]), step[1], spelled)
+        return Route(frame, owner.base, owner.scope, (*owner.steps, step[0]), step[1], spelled, owner.text)
     return None
 
 

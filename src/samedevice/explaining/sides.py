@@ -28,9 +28,7 @@ class Side:
     reason: str
 
 
-def choose_side(
-    seen: Sequence[Seen], recognised: Recognised | None, suspicion: Callable[[Seen], float]
-) -> Side | None:
+def choose_side(seen: Sequence[Seen], recognised: Recognised | None, suspicion: Callable[[Seen], float]) -> Side | None:
     """Split the operands of a failed operation into right and wrong.
 
     Args:
@@ -60,8 +58,10 @@ def _against_cpu(present: list[Seen], accelerators: list[str]) -> Side:
     wrong = [one for one in present if one.device == "cpu"]
     # A CPU scalar may join; where one did not, the operands with sizes are the ones left behind.
     wrong = [one for one in wrong if one.shape] or wrong
-    reason = f"the parameters are on {expected}" if any(map(_is_parameter, others)) else (
-        f"{len(others)} of {len(present)} operands are on {expected}"
+    reason = (
+        f"the parameters are on {expected}"
+        if any(map(_is_parameter, others))
+        else (f"{len(others)} of {len(present)} operands are on {expected}")
     )
     return Side(tuple(wrong), expected, reason)
 

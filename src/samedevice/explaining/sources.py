@@ -55,7 +55,8 @@ class Source:
         """
         line, end_line, column, end_column = position
         best: ast.expr | ast.stmt | None = None
-        for node in (*self._simple_statements, *self._expressions):
+        nodes: list[ast.expr | ast.stmt] = [*self._simple_statements, *self._expressions]
+        for node in nodes:
             if (node.end_lineno, node.end_col_offset) != (end_line, end_column):
                 continue
             if (node.lineno, node.col_offset) > (line, column):
@@ -144,7 +145,8 @@ def _last_line(node: ast.stmt) -> int:
         if body:
             first = body[0]
             decorators = [decorator.lineno for decorator in getattr(first, "decorator_list", [])]
-            return max(node.lineno, min([getattr(first, "lineno", node.lineno + 1), *decorators]) - 1)
+            start: int = min([getattr(first, "lineno", node.lineno + 1), *decorators])
+            return max(node.lineno, start - 1)
     return node.end_lineno or node.lineno
 
 

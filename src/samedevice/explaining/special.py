@@ -125,7 +125,9 @@ def _innermost_name(node: ast.expr) -> ast.expr:
     """The variable that an expression dresses up: `torch.from_numpy(grad.astype(…))` gives `grad`."""
     names = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
     called = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
-    roots = {id(_root(inner.func)) for inner in ast.walk(node) if isinstance(inner, ast.Call) and _is_library(inner.func)}
+    roots = {
+        id(_root(inner.func)) for inner in ast.walk(node) if isinstance(inner, ast.Call) and _is_library(inner.func)
+    }
     plain = [name for name in names if id(name) not in called and id(name) not in roots]
     return plain[0] if len({name.id for name in plain}) == 1 else node
 

@@ -21,7 +21,9 @@ _FORMS = (
     re.compile(r"File (?P<file>[^\s\"][^\n\"]*?):(?P<line>\d+)(?:, in (?P<function>[\w.<>]+))?"),
     re.compile(r"(?P<file>Cell In ?\[\d+\]),? line (?P<line>\d+)(?:, in (?P<function>[\w.<>]+))?"),
     # IPython 7: <ipython-input-3-0f1> in forward(self, x), the line marked by an arrow below
-    re.compile(r"(?P<file><ipython-input-[^>\n]+>|[^\s<>]+\.py) in (?P<function>[\w.<>]+)\([^\n]*\)\n(?:[^\n]*\n){0,6}?-+> ?(?P<line>\d+)"),
+    re.compile(
+        r"(?P<file><ipython-input-[^>\n]+>|[^\s<>]+\.py) in (?P<function>[\w.<>]+)\([^\n]*\)\n(?:[^\n]*\n){0,6}?-+> ?(?P<line>\d+)"
+    ),
     # rich: │ /home/me/train.py:31 in forward
     re.compile(r"│\s*(?P<file>\S+\.py):(?P<line>\d+) in (?P<function>[\w.<>]+)"),
     # pytest, short and long: train.py:31: in forward  ·  train.py:31: RuntimeError
@@ -29,7 +31,9 @@ _FORMS = (
     # TorchScript's original code: /app/net.py(31): forward
     re.compile(r"(?m)^(?P<file>[^\s()]+\.py)\((?P<line>\d+)\): (?P<function>[\w.<>]+)"),
 )
-_LIBRARY = re.compile(r"[\\/]lib(?:64)?[\\/]python\d|[\\/](?:site|dist)-packages[\\/]|[\\/]Python3\d+[\\/]lib[\\/]|^<frozen", re.I)
+_LIBRARY = re.compile(
+    r"[\\/]lib(?:64)?[\\/]python\d|[\\/](?:site|dist)-packages[\\/]|[\\/]Python3\d+[\\/]lib[\\/]|^<frozen", re.I
+)
 _POINTER = re.compile(r"^[\s~^│╱-]*$")
 _NUMBERED = re.compile(r"^\s*(?:│\s*)?(?:❱|-+>|>)?\s*(?P<line>\d+)\s*[│|]?\s?(?P<code>.*?)\s*│?\s*$")
 

@@ -93,6 +93,9 @@ def in_source(suspect: Suspect) -> Made | None:
                 return made
     if suspect.binding is not None:
         return Made(suspect.frame.file, suspect.binding.line, suspect.frame.function)
+    if suspect.maker is not None:
+        frame, line = suspect.maker
+        return Made(frame.file, line, frame.function)
     if suspect.route is not None and suspect.route.scope == "global":
         return _at_module_level(suspect.route)
     if isinstance(suspect.node, ast.expr) and suspect.route is None:
@@ -113,7 +116,9 @@ def discarded_move(suspect: Suspect, expected: str, origins: Origins | None) -> 
     """
     if is_module(suspect.value):
         return None
-    for origin in reversed(origins.moves_of(suspect.value) if origins is not None and suspect.value is not None else ()):
+    for origin in reversed(
+        origins.moves_of(suspect.value) if origins is not None and suspect.value is not None else ()
+    ):
         statement = read_source(origin.file).statement_at(origin.line)
         if is_discarded_move(statement) is not None or _sets_shadowed_entry(statement, suspect):
             return Made(origin.file, origin.line, origin.function, "moved", origin.operation, True)
@@ -183,21 +188,20 @@ def _attribute_line(definition: ast.ClassDef, name: str) -> int | None:
     from_init = [line for line, init in lines if init]
     others = [line for line, init in lines if not init]
     # A method that fills in later what `__init__` only declares (`self.mask = None`) is where the tensor comes from.
-    return (from_init or others or [None])[-1] if not others or not from_init else _more_telling(from_init, others, definition)
+    if from_init and not (others and _is_constant_at(definition, from_init[-1])):
+        return from_init[-1]
+    return others[0] if others else None
 
 
-def _more_telling(from_init: list[int], others: list[int], definition: ast.ClassDef) -> int:
-    declared = next(
-        (node for node in ast.walk(definition) if isinstance(node, ast.Assign) and node.lineno == from_init[-1]), None
+def _is_constant_at(definition: ast.ClassDef, line: int) -> bool:
+    return any(
+        isinstance(node, ast.Assign) and node.lineno == line and isinstance(node.value, ast.Constant)
+        for node in ast.walk(definition)
     )
-    empty = declared is not None and isinstance(declared.value, ast.Constant)
-    return others[0] if empty else from_init[-1]
 
 
 def _assigns(node: ast.AST, name: str, owner: str = "self", *, class_level: bool = False) -> bool:
-    targets = (
-        node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    )
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     for target in targets:
         for part in ast.walk(target):
             if class_level and isinstance(part, ast.Name) and part.id == name:

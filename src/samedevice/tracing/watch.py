@@ -1,4 +1,8 @@
-"""`watch()`: explain the device faults of a stretch of code, with the origin of every tensor."""
+"""`watch()`: explain the device faults of a stretch of code, with the origin of every tensor.
+
+What is reported: device faults that leave the block as exceptions, and the faults that raise nothing (`silent`). What is
+not seen: operators inside compiled graphs, and on a real machine those of other threads.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,18 @@ from typing import Any
 from samedevice.explaining.explain import explain
 from samedevice.faults import Origin
 from samedevice.findings import Finding, Report
-from samedevice.simulation import observers
+from samedevice.simulation import machine, observers
+from samedevice.simulation.patching import Applied
+from samedevice.tracing import copies
+from samedevice.tracing.modes import WatchMode
 from samedevice.tracing.origins import OriginTable
+from samedevice.tracing.silent import SilentFaults
 
 __all__ = ["Watch", "watch"]
 
 
 class Watch:
-    """What a `watch()` block has seen so far."""
+    """What a `watch()` block has seen so far; made by `watch`, not by hand."""
 
     def __init__(self) -> None:
         self._origins = OriginTable()
@@ -43,15 +51,43 @@ class Watch:
 
 @contextlib.contextmanager
 def watch() -> Iterator[Watch]:
-    """Explain the device faults of a stretch of code; yields an object whose `report` holds them."""
+    """Explain the device faults of a stretch of code, exactly, since the origin of each tensor is recorded.
+
+        with samedevice.watch() as watching:
+            train(model, loader)
+        print(watching.report)
+
+    An exception goes on as it was; its explanation is in the report. Inside a `simulate()` block the simulated devices
+    are watched, else the real ones.
+
+    Yields:
+        An object with `report` and, for a single tensor, `origin_of`.
+    """
     watching = Watch()
-    unsubscribe = observers.subscribe(watching._origins.record)
+    silent = SilentFaults(watching._origins, watching._findings.append)
     try:
-        yield watching
-    except Exception as error:
-        finding = explain(error, origins=watching)
-        if finding is not None:
-            watching._findings.append(finding)
-        raise
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_observed(watching._origins))
+            stack.enter_context(silent.watching())
+            try:
+                yield watching
+            except Exception as error:
+                # Explained while the devices are still those of the fault.
+                finding = explain(error, origins=watching)
+                if finding is not None:
+                    watching._findings.insert(0, finding)
+                raise
+    finally:
+        del silent
+
+
+@contextlib.contextmanager
+def _observed(origins: OriginTable) -> Iterator[None]:
+    """Events of the running simulation, or of the real devices."""
+    unsubscribe = observers.subscribe(origins.record)
+    mode = WatchMode(origins.record) if machine.active() is None else contextlib.nullcontext()
+    try:
+        with mode, Applied(copies.patches(origins.record)):
+            yield
     finally:
         unsubscribe()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 
-from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
 from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step
 
 __all__ = ["judge"]
 
-_HIDDEN = re.compile(r"hidden|\bh_?[0n]?\b|\bc_?[0n]\b|\bhx\b|\bcell\b|(^|[._])state$", re.I)
+_HIDDEN = re.compile(r"hidden|\b[hc]_?[0n]\b|\b[hc]x\b|\bcell(_?state)?\b", re.I)
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer", "cudnn_rnn", "thnn_fused_lstm_cell")
-_METRIC = re.compile(r"metric|meter|score|accura|precision|recall|confusion|average|stat(istic)?s|evaluat|monitor", re.I)
+_METRIC = re.compile(
+    r"metric|meter|score|accura|precision|recall|confusion|average|stat(istic)?s|evaluat|monitor", re.I
+)
 _IN_PLACE = ("add", "sub", "mul", "div", "index_add", "scatter_add", "index_put", "copy", "maximum", "minimum")
 
 
@@ -23,6 +25,7 @@ def judge(evidence: Evidence) -> Verdict | None:
         return None
     return (
         _accumulator(evidence)
+        or _collected(evidence)
         or _recurrent(evidence)
         or _attribute(evidence)
         or _global(evidence)
@@ -40,6 +43,18 @@ def _accumulator(evidence: Evidence) -> Verdict | None:
     if evidence.seen[0].tensor is not evidence.value and not _same_name(evidence):
         return None
     return Verdict("metric-state", "results are added into it in place, so it has to be where they are")
+
+
+def _collected(evidence: Evidence) -> Verdict | None:
+    """Results of many batches in a list, joined at the end: they are where each was computed."""
+    if evidence.operation not in ("cat", "stack") or not evidence.steps() or evidence.made is None:
+        return None
+    last = evidence.steps()[-1]
+    if last.kind != "item" or type(last.owner) is not list or evidence.made.event != "computed":
+        return None
+    if "cpu" not in (evidence.device, evidence.expected) and spanning_model(evidence):
+        return None
+    return Verdict("metric-state", "results are collected where each was computed, and joined here")
 
 
 def _writes_in_place(evidence: Evidence) -> bool:
@@ -70,12 +85,15 @@ def _attribute(evidence: Evidence) -> Verdict | None:
         return None
     step, route = home
     in_container = bool(route.steps) and route.steps[-1].kind == "item"
-    container = route.container().text if in_container else None
+    walked = evidence.suspect is not None and route is evidence.suspect.route
+    container = route.container().text if in_container and (walked or is_module(step.owner)) else None
     if is_module(step.owner):
         if in_container:
             reason = f"{container} is a plain container, so the module's `.to()` does not see the tensors in it"
             return Verdict("plain-container", reason, container)
-        return Verdict("plain-attribute", "it is a plain attribute, no buffer, so the module's `.to()` leaves it behind")
+        return Verdict(
+            "plain-attribute", "it is a plain attribute, no buffer, so the module's `.to()` leaves it behind"
+        )
     return _of_plain_object(evidence, step, container)
 
 
@@ -138,7 +156,9 @@ def _entry(evidence: Evidence) -> Verdict | None:
     if not moved and not suspect.binding:
         return None
     if moved:
-        return Verdict("nested-batch", f"{moved} other tensors of {route.base} are on {evidence.expected}; this one is not")
+        return Verdict(
+            "nested-batch", f"{moved} other tensors of {route.base} are on {evidence.expected}; this one is not"
+        )
     if evidence.made is not None and not evidence.made.recorded and suspect.binding is not None:
         return Verdict("nested-batch", f"the line that moves {route.base} does not reach it")
     return None

@@ -50,9 +50,7 @@ def _capturable(evidence: Evidence) -> Verdict:
 
 
 def _is_entry(target: ast.expr, key: str) -> bool:
-    return (
-        isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and target.slice.value == key
-    )
+    return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and target.slice.value == key
 
 
 def _no_inf_checks(evidence: Evidence) -> Verdict:

@@ -19,7 +19,9 @@ from samedevice.explaining.routes import Route, Step
 
 __all__ = ["judge"]
 
-_SECOND = re.compile(r"teacher|ema|target|momentum|slow|ref(erence)?_?(model|net)|discriminator|critic|(^|_)D$|frozen", re.I)
+_SECOND = re.compile(
+    r"teacher|ema|target|momentum|slow|ref(erence)?_?(model|net)|discriminator|critic|(^|_)D$|frozen", re.I
+)
 _LOSS = re.compile(r"loss|criterion", re.I)
 
 
@@ -104,7 +106,9 @@ def _hidden_in_container(evidence: Evidence, route: Route) -> Verdict | None:
         name = Route(route.frame, route.base, route.scope, steps[: index + 1], None).text
         if _is_second(str(step.key), evidence.value, steps[index + 2 :]):
             return Verdict("second-model-not-moved", f"{name} holds models of their own, out of reach of `.to()`", name)
-        return Verdict("plain-container", f"{name} is a plain container, so `.to()` of the module does not reach it", name)
+        return Verdict(
+            "plain-container", f"{name} is a plain container, so `.to()` of the module does not reach it", name
+        )
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
 from samedevice.explaining.diagnosing.making import factory_call, from_data, is_literal
 from samedevice.explaining.live import is_module
 
@@ -24,20 +24,10 @@ def _split(evidence: Evidence) -> Verdict | None:
     """Between two accelerators, with the model's parameters on both."""
     if "cpu" in (evidence.device, evidence.expected):
         return None
-    devices = evidence.model_devices()
-    if not {evidence.device, evidence.expected} <= devices or not _one_model_spans(evidence):
+    model = spanning_model(evidence)
+    if model is None:
         return None
-    return Verdict("split-model", f"the model's parts are on {evidence.expected} and {evidence.device}")
-
-
-def _one_model_spans(evidence: Evidence) -> bool:
-    from samedevice.explaining.live import device_of, tensors_of_module
-
-    for route in evidence.models():
-        devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(route.value) if kind == "parameter"}
-        if {evidence.device, evidence.expected} <= devices:
-            return True
-    return False
+    return Verdict("split-model", f"the parts of {model.text} are on {evidence.expected} and {evidence.device}")
 
 
 def _default_device(evidence: Evidence) -> Verdict | None:
@@ -85,7 +75,9 @@ def _not_moved(evidence: Evidence) -> Verdict | None:
     if suspect is None or is_module(suspect.value):
         return None
     if made is not None and made.event == "moved" and evidence.device == "cpu":
-        return Verdict("input-not-moved", f"line {made.line} brought it to the CPU, and nothing back to {evidence.expected}")
+        return Verdict(
+            "input-not-moved", f"line {made.line} brought it to the CPU, and nothing back to {evidence.expected}"
+        )
     if evidence.device == "cpu":
         return Verdict("input-not-moved", f"it was made on the CPU and never moved to {evidence.expected}")
     return None

@@ -17,7 +17,7 @@ from samedevice.explaining.where_made import Made, Origins
 from samedevice.faults import Fault
 from samedevice.messages import Recognised
 
-__all__ = ["Evidence", "Verdict"]
+__all__ = ["Evidence", "Verdict", "spanning_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,10 @@ class Evidence:
     @property
     def operation(self) -> str:
         """The base name of the failed operator, e.g. "add", without in-place underscore; "" where unknown."""
-        name = self.fault.operation if self.fault is not None else (
-            (self.recognised.operator if self.recognised is not None else None) or ""
+        name = (
+            self.fault.operation
+            if self.fault is not None
+            else ((self.recognised.operator if self.recognised is not None else None) or "")
         )
         return name.rpartition("::")[2].partition(".")[0].strip("_") if "torch." not in name else name
 
@@ -107,13 +109,6 @@ class Evidence:
                     found.append(route)
         return found
 
-    def model_devices(self) -> set[str]:
-        """All devices that parameters of the user's models are on."""
-        return {
-            device_of(tensor) for route in self.models() for _, kind, tensor in tensors_of_module(route.value)
-            if kind == "parameter"
-        }  # fmt: skip
-
     def called(self, pattern: str) -> bool:
         """Whether the wrong thing, or anything on the way to it, is called like `pattern`."""
         if self.suspect is None:
@@ -129,3 +124,12 @@ class Evidence:
                 if route.steps or route.scope in ("global", "closure"):
                     found.append(route)
         return found
+
+
+def spanning_model(evidence: Evidence) -> Route | None:
+    """A model of the user's with parameters on both of the devices that met."""
+    for route in evidence.models():
+        devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(route.value) if kind == "parameter"}
+        if {evidence.device, evidence.expected} <= devices:
+            return route
+    return None

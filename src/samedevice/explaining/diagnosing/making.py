@@ -45,7 +45,9 @@ def from_data(statement: ast.AST | None, source: Source) -> ast.Call | None:
 def is_literal(call: ast.Call) -> bool:
     """Whether the data are written in the source: `torch.tensor([0.5, 1.0])`."""
     return bool(call.args) and all(
-        isinstance(node, ast.Constant | ast.List | ast.Tuple | ast.UnaryOp | ast.USub | ast.Load | ast.BinOp | ast.operator)
+        isinstance(
+            node, ast.Constant | ast.List | ast.Tuple | ast.UnaryOp | ast.USub | ast.Load | ast.BinOp | ast.operator
+        )
         for node in ast.walk(call.args[0])
     )
 
@@ -126,7 +128,11 @@ def _torch_calls(statement: ast.AST | None, names: frozenset[str], source: Sourc
         if isinstance(node.func, ast.Attribute) and node.func.attr in names:
             if ast.unparse(node.func.value).split(".")[0] in ("torch", "th", "t", "transforms", "TF"):
                 yield node
-        elif isinstance(node.func, ast.Name) and node.func.id in names and f"import {node.func.id}" in "".join(source.lines):
+        elif (
+            isinstance(node.func, ast.Name)
+            and node.func.id in names
+            and f"import {node.func.id}" in "".join(source.lines)
+        ):
             yield node
 
 

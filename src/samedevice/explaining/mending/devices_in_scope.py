@@ -51,7 +51,12 @@ def device_of_neighbour(evidence: Evidence) -> str | None:
         route = resolve(one.node, frame) if one.node is not None else None
         if route is not None and is_tensor(route.value):
             return f"{route.text}.device"
-        if one.route is not None and one.route.frame is frame and is_tensor(one.route.value) and "…" not in one.route.text:
+        if (
+            one.route is not None
+            and one.route.frame is frame
+            and is_tensor(one.route.value)
+            and "…" not in one.route.text
+        ):
             return f"{one.route.text}.device"
     return _of_module(frame, evidence.side.expected)
 

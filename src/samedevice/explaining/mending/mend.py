@@ -294,7 +294,11 @@ def _accumulated(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
     running = frame.running if frame is not None else None
     if frame is None or not isinstance(running, ast.AugAssign):
         return _at_use(evidence, verdict, made)
-    device = device_in_frame(frame, evidence.expected, made.line) if made is not None and made.function == frame.function else None
+    device = (
+        device_in_frame(frame, evidence.expected, made.line)
+        if made is not None and made.function == frame.function
+        else None
+    )
     call = (factory_call(made.statement, made.source) or from_data(made.statement, made.source)) if made else None
     if made is not None and device is not None and call is not None:
         return _fix(_with_keyword(made.source, call, "device", device))
