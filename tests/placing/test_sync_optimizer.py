@@ -178,13 +178,14 @@ def trained(name, devices):
 
 def row(name, optimizer):
     """The optimizer's line of the table in docs/optimizers.md."""
-    keys = {"state": {}, "host state": {}, "group tensor": {}}
+    keys = {"state": {}, "free state": {}, "host state": {}, "group tensor": {}}
     for path, one in optimizers_within(optimizer, "optimizer"):
         for found in own_tensors(path, one):
             # Past `state[parameter]`, which is the root of a path, past `state`, or past `param_groups[0]`.
             skipped = 0 if ".state[" in found.path.root else 2 if found.kind == "group tensor" else 1
             keys[found.kind][found.path.steps()[skipped].key] = True
-    cells = [", ".join(f"`{key}`" for key in keys[kind]) for kind in ("state", "host state", "group tensor")]
+    keys["state"] |= keys.pop("free state")
+    cells = [", ".join(f"`{key}`" for key in found) for found in keys.values()]
     return f"| `{name}` | {' | '.join(cell or '-' for cell in cells)} | exact |"
 
 
@@ -374,3 +375,88 @@ def test_state_does_not_follow_a_parameter_to_meta_where_it_would_lose_its_value
 def test_what_is_no_optimizer_is_refused(nothing):
     with pytest.raises(samedevice.UsageError, match="sync_optimizer takes an optimizer"):
         samedevice.sync_optimizer(nothing)
+
+
+class Projector:
+    """What GaLore and its kin keep in state: an object that nobody said how to open."""
+
+    def __init__(self, p):
+        self.rank = 1
+        self.basis = [torch.eye(p.shape[-1], device=p.device)]
+
+
+class WithObjects(torch.optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {})
+        self.masks = {}
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            state = self.state[p]
+            state.setdefault("projector", Projector(p))
+            self.masks.setdefault(p, torch.ones_like(p))
+            p.sub_(0.1 * (p.grad * self.masks[p]) @ state["projector"].basis[0])
+
+
+class Wrapper:
+    """Has its groups by a property, and state of its own by the parameters' ids."""
+
+    def __init__(self, params):
+        self.inner = optim.SGD(params, momentum=0.9)
+        self._seen = {id(p): [torch.zeros_like(p)] for p in self.param_groups[0]["params"]}
+
+    @property
+    def param_groups(self):
+        return self.inner.param_groups
+
+    @torch.no_grad()
+    def step(self):
+        self.inner.step()
+        for p in self.param_groups[0]["params"]:
+            self._seen[id(p)][0].add_(p)
+
+
+def test_objects_in_state_and_tables_beside_it():
+    with samedevice.simulate("cuda"):
+        model, optimizer = stepped(WithObjects)
+        projector = optimizer.state[model.weight]["projector"]
+        model.cuda()
+        assert [f.cause for f in samedevice.check(model, optimizer=optimizer).findings] == ["optimizer-state"]
+        assert samedevice.sync_optimizer(optimizer) == tuple(
+            f'optimizer.{where.format(f"""optimizer.param_groups[0]["params"][{i}]""")}'
+            for where in ('state[{}]["projector"].basis[0]', "masks[{}]")
+            for i in (0, 1)
+        )
+        assert optimizer.state[model.weight]["projector"] is projector
+        assert samedevice.check(model, optimizer=optimizer).ok
+        model(torch.ones(1, 2, device="cuda")).sum().backward()
+        optimizer.step()
+
+
+def test_a_wrapper_without_groups_of_its_own():
+    with samedevice.simulate("cuda"):
+        model, optimizer = stepped(Wrapper)
+        model.cuda()
+        assert samedevice.sync_optimizer(optimizer)[-1] == (
+            'optimizer.inner.state[optimizer.inner.param_groups[0]["params"][1]]["momentum_buffer"]'
+        )
+        assert optimizer._seen[id(model.weight)][0].device.type == "cuda"
+        assert samedevice.check(model, optimizer=optimizer).ok
+
+
+def test_a_number_in_state_that_may_be_on_either_side_is_moved_and_not_blamed():
+    class Scalars(torch.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+
+        def step(self, closure=None):
+            for p in self.param_groups[0]["params"]:
+                self.state[p] = {"norm": torch.zeros((), device=p.device)}
+
+    with samedevice.simulate("cuda"):
+        model, optimizer = stepped(Scalars)
+        model.cuda()
+        assert samedevice.check(model, optimizer=optimizer).ok
+        assert len(samedevice.sync_optimizer(optimizer)) == 2
+        assert samedevice.sync_optimizer(optimizer) == ()

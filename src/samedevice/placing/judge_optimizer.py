@@ -17,15 +17,15 @@ def judge_optimizer(optimizer: Sequence[Placement]) -> Iterator[Finding]:
 
     Args:
         optimizer: its placements. Kinds: state, host state, group tensor and attribute, with `owner_device` where each
-            belongs; "held parameter", which the model has, "stale parameter", which it has not, and "unheld parameter":
-            one of the model's that no optimizer has.
+            belongs; free state, which may be there or on the CPU; "held parameter", which the model has, "stale
+            parameter", which it has not, and "unheld parameter": one of the model's that no optimizer has.
 
     Yields:
         State astray, by device; `step` and its kind where they slow each step down; then the parameters.
     """
     astray: dict[tuple[str, str, str], list[Placement]] = {}
     for placement in optimizer:
-        if placement.owner_device not in (None, placement.device):
+        if placement.kind != "free state" and placement.owner_device not in (None, placement.device):
             astray.setdefault((placement.kind, placement.device, placement.owner_device or ""), []).append(placement)
     for (kind, device, expected), tensors in astray.items():
         yield {"host state": _host_state, "attribute": _attribute}.get(kind, _state)(tensors, device, expected)

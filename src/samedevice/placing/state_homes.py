@@ -13,11 +13,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-__all__ = ["home_of", "is_host", "layout"]
+__all__ = ["Home", "home_of", "layout"]
 
 CPU = torch.device("cpu")
 
@@ -64,21 +64,12 @@ def _is_torch_optimizer(base: type) -> bool:
     return of_torch and issubclass(base, torch.optim.Optimizer) and base is not torch.optim.Optimizer
 
 
-def is_host(key: str | None, tensor: torch.Tensor, optimizer_class: type, group: Mapping[str, Any]) -> bool:
-    """Whether an entry belongs on the CPU wherever its parameter is; never with `capturable` or `fused`.
+class Home(NamedTuple):
+    """Where a tensor of state belongs."""
 
-    Args:
-        key: the last string key on the way to it, e.g. "step".
-        tensor: the entry.
-        optimizer_class: the optimizer's class.
-        group: the parameter's group.
-
-    Returns:
-        True for Adam's `step`, for one, and for any `step` on the CPU of an optimizer that torch does not know.
-    """
-    if group.get("capturable") or group.get("fused"):
-        return False
-    return layout(optimizer_class).get(key or "", key == "step" and tensor.device == CPU)
+    device: torch.device
+    kind: str
+    """state; host state, which stays on the CPU whatever the parameter's device; free state, which may be on both."""
 
 
 def home_of(
@@ -88,9 +79,9 @@ def home_of(
     *,
     optimizer_class: type,
     group: Mapping[str, Any],
-    beside_moved: bool,
-) -> torch.device:
-    """The device where one tensor of a parameter's state belongs.
+    others_astray: bool | None,
+) -> Home:
+    """Where one tensor of a parameter's state belongs.
 
     Args:
         key: the last string key on the way to it, e.g. "exp_avg".
@@ -98,17 +89,20 @@ def home_of(
         beside: the device of its parameter.
         optimizer_class: the optimizer's class.
         group: the parameter's group, for `capturable` and `fused`.
-        beside_moved: whether other state of that parameter is away from it, so that the parameter has moved.
+        others_astray: whether the other state of that parameter is away from it; None where there is none to tell.
 
     Returns:
-        `beside`, the CPU, or the tensor's own device where it may stay.
+        The CPU for Adam's `step`, for one, and for any `step` there of an optimizer that torch does not know.
 
     Source: torch/optim/optimizer.py, `_process_value_according_to_param_policy`, 2.6 to 2.13.
     """
-    if is_host(key, tensor, optimizer_class, group):
+    if group.get("capturable") or group.get("fused"):
+        return Home(beside, "state")
+    known = layout(optimizer_class)
+    if known.get(key or "", key == "step" and tensor.device == CPU):
         # Where the user has set a default device, `torch.tensor(0.0)` makes the `step` of some classes there.
-        return tensor.device if tensor.device == torch.get_default_device() else CPU
-    as_it_likes = key not in layout(optimizer_class) and not (group.get("capturable") or group.get("fused"))
-    if as_it_likes and not beside_moved and tensor.device == CPU and tensor.dim() == 0:
-        return CPU
-    return beside
+        return Home(tensor.device if tensor.device == torch.get_default_device() else CPU, "host state")
+    if key in known or beside == CPU or tensor.device != CPU or tensor.dim() > 0 or others_astray:
+        return Home(beside, "state")
+    # A 0-dim CPU tensor of an optimizer that torch does not know: its choice where the rest is beside the parameter.
+    return Home(CPU, "host state") if others_astray is False else Home(beside, "free state")

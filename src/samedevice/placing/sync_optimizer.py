@@ -6,16 +6,20 @@ or is slow. Where each tensor belongs is for `state_homes.py` to say. Parameters
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
 from samedevice.errors import MoveError, UsageError
 from samedevice.placing.module_tensors import instance_attributes
-from samedevice.placing.optimizer_tensors import OptimizerTensor, optimizers_within, own_tensors
+from samedevice.placing.optimizer_tensors import OptimizerTensor, optimizers_within, own_tensors, tables_by_parameter
 from samedevice.placing.storages import move_tensors
+from samedevice.trees.containers import KINDS
+from samedevice.trees.inside import INSIDE
+from samedevice.trees.kinds import OPAQUE
 from samedevice.trees.replace import PartError, replace, scan
+from samedevice.trees.walk import walk
 
 __all__ = ["sync_optimizer"]
 
@@ -55,12 +59,21 @@ def sync_optimizer(optimizer: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(one.path) for one in astray))
 
 
-def _slots(optimizer: Any) -> Iterator[tuple[MutableMapping[Any, Any], Any]]:
-    """Every place of an optimizer that may hold a tensor which is no parameter."""
+def _slots(optimizer: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
+    """Every place of an optimizer that may hold a tensor which is no parameter, as a dict and a key.
+
+    Objects in it that `trees` does not open (projectors, preconditioners) belong to the optimizer and are changed in
+    place: their attributes are places of their own.
+    """
     attributes = instance_attributes(optimizer)
-    for mapping in (attributes["state"], *attributes["param_groups"]):
-        if isinstance(mapping, dict):
-            yield from ((mapping, key) for key in mapping if key != "params")
+    tables = [attributes.get("state"), *attributes.get("param_groups", ()), *tables_by_parameter(optimizer)]
+    for table in tables:
+        if isinstance(table, dict):
+            yield from ((table, key) for key in table if key != "params")
+            for key, value in table.items():
+                for _, part in walk(value, kinds=INSIDE) if key != "params" else ():
+                    if KINDS[type(part)] is OPAQUE:
+                        yield from ((instance_attributes(part), name) for name in instance_attributes(part))
 
 
 def _move(astray: Sequence[OptimizerTensor]) -> dict[int, torch.Tensor]:
@@ -97,7 +110,7 @@ def _move_error(one: OptimizerTensor, cause: BaseException | None) -> MoveError:
     )
 
 
-def _put(mapping: MutableMapping[Any, Any], key: Any, new: Any) -> None:
+def _put(mapping: dict[Any, Any], key: Any, new: Any) -> None:
     """Replace an entry. The dict of one parameter's state stays the same object: others may refer to it."""
     old = mapping[key]
     if new is old:
