@@ -22,6 +22,8 @@ from samedevice.simulation.own_rules import no_kernel_refusal
 __all__ = ["check", "needs_check", "result_devices"]
 
 _CPU = torch.device("cpu")
+# Its lengths are on the CPU whatever the input, and so is one of its results. Source: native/PackedSequence.cpp.
+_PACK = "aten::_pack_padded_sequence"
 _COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 _Tensor = torch.Tensor
 
@@ -62,21 +64,22 @@ def check(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of
     if kwargs and kwargs.get("generator") is not None:
         _check_generator(func, args, kwargs, device, device_of)
     if device is not None and device.type != "cpu" and needs_check(func):
-        raise no_kernel_refusal(call_of(func, args, kwargs, device_of), None, _full_name(func))
+        return _decide(func, args, kwargs, device_of)
     return None if kwargs and kwargs.get("device") is not None else device
 
 
 @cache
 def needs_check(func: Any) -> bool:
-    """Whether an operator is to be asked even where all its operands share a device: no such device runs it.
+    """Whether an operator is to be asked even where all its operands share a device, as nearly none is.
 
     Args:
         func: The `OpOverload`.
 
     Returns:
-        False for nearly all, which need `check` only where devices differ or a generator is given.
+        True where no device has the operator, or where an argument must be on the CPU; False for the others, which
+        need `check` only where devices differ or a generator is given.
     """
-    return not has_kernel(func, "CUDA")
+    return func._schema.name == _PACK or not has_kernel(func, "CUDA")
 
 
 def result_devices(func: Any, args: tuple[Any, ...], device_of: DeviceOf) -> tuple[torch.device, ...] | None:
@@ -90,15 +93,15 @@ def result_devices(func: Any, args: tuple[Any, ...], device_of: DeviceOf) -> tup
     Returns:
         A device for each result, or None where `check` says all there is to say.
     """
-    if func._schema.name == "aten::_pack_padded_sequence":
-        # The data is where the input is, the batch sizes are on the CPU. Source: native/PackedSequence.cpp.
+    if func._schema.name == _PACK:
+        # The data is where the input is, the batch sizes are on the CPU.
         return device_of(args[0]), _CPU
     return None
 
 
 def _decide(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> torch.device | None:
     call = call_of(func, args, kwargs, device_of)
-    if needs_check(func):
+    if not has_kernel(func, "CUDA"):
         raise no_kernel_refusal(call, None, _full_name(func))
     tensors = [operand.tensor for operand in call.operands]
     kind = next(operand.device.type for operand in call.operands if operand.device.type != "cpu")
