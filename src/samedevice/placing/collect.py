@@ -14,7 +14,7 @@ from samedevice.errors import UsageError
 from samedevice.findings import Placement
 from samedevice.placing.inside import parts, tensors_inside
 from samedevice.placing.lengths import are_lengths, has_recurrence
-from samedevice.placing.module_tensors import ModuleTensor, registered_tensors
+from samedevice.placing.module_tensors import ModuleTensor, instance_attributes, registered_tensors
 from samedevice.placing.optimizer_tensors import held_parameters, optimizers_within, own_tensors
 from samedevice.placing.plain_tensors import plain_tensors
 from samedevice.trees.path import Path, attribute, item
@@ -137,9 +137,14 @@ def _of_optimizer(
         kind = type(optimizer).__name__
         raise UsageError(f"optimizer is a {kind}; give an optimizer, or a list, tuple or dict of optimizers")
     for path, one in optimizers:
+        # What an optimizer keeps inside itself (a helper for its warm-up) may have parameters of its own.
+        inner = any(
+            str(path).startswith(f"{outer}.") and "param_groups" in instance_attributes(other)
+            for outer, other in optimizers
+        )
         for place, parameter, _ in held_parameters(path, one):
             unheld.pop(id(parameter), None)
-            if known and id(parameter) not in seen:
+            if known and id(parameter) not in seen and (id(parameter) in named or not inner):
                 kind = "held parameter" if id(parameter) in named else "stale parameter"
                 yield _placement("optimizer", named.get(id(parameter), str(place)), parameter, kind)
             seen.add(id(parameter))
