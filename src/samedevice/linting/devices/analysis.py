@@ -19,6 +19,7 @@ from samedevice.linting.devices.values import (
     Instance,
     Mapping,
     Module,
+    Role,
     Sequence,
     Symbol,
     Tensor,
@@ -84,7 +85,7 @@ def _is_self(node: ast.AST) -> bool:
 
 def _run_alone(machine: Machine, function: Function) -> None:
     """Interpret a function whose arguments are not known."""
-    role = "forward" if _is_forward(function) else "argument"
+    role: Role = "forward" if _is_forward(function) else "argument"
     mark = machine.memory.mark()
     calls.run_function(machine, function, _unknown_arguments(machine, function, role), None)
     machine.memory.rewind(mark)
@@ -98,19 +99,40 @@ def _is_forward(function: Function) -> bool:
     )
 
 
-def _unknown_arguments(machine: Machine, function: Function, role: str) -> dict[str, Value]:
+def _unknown_arguments(machine: Machine, function: Function, role: Role) -> dict[str, Value]:
     spec = function.node.args
     scope: dict[str, Value] = {}
     parameters = [*spec.posonlyargs, *spec.args]
     if function.receiver is not None and function.binding != "static" and parameters:
         scope[parameters.pop(0).arg] = function.receiver
+    numbers = _numbers(spec)
     for parameter in (*parameters, *spec.kwonlyargs):
-        scope[parameter.arg] = Symbol.named(parameter.arg, role)  # type: ignore[arg-type]
+        scope[parameter.arg] = Symbol.named(parameter.arg, "number" if parameter.arg in numbers else role)
     if spec.vararg is not None:
         scope[spec.vararg.arg] = Symbol.named(spec.vararg.arg)
     if spec.kwarg is not None:
         scope[spec.kwarg.arg] = Symbol.named(spec.kwarg.arg)
     return scope
+
+
+def _numbers(spec: ast.arguments) -> set[str]:
+    """The parameters that are no tensors, by their annotation or default."""
+    positional = [*spec.posonlyargs, *spec.args]
+    defaults = [
+        *zip(positional[::-1], spec.defaults[::-1], strict=False),
+        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
+    ]
+    by_default = {
+        parameter.arg
+        for parameter, default in defaults
+        if isinstance(default, ast.Constant) and isinstance(default.value, int | float)
+    }
+    annotated = {
+        parameter.arg
+        for parameter in (*positional, *spec.kwonlyargs)
+        if isinstance(parameter.annotation, ast.Name) and parameter.annotation.id in ("int", "float", "bool")
+    }
+    return by_default | annotated
 
 
 def _run_class(machine: Machine, cls: Class, stored: _StoredAttributes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from samedevice.linting.devices import moves
 from samedevice.linting.devices.facts import Operand
@@ -11,7 +12,19 @@ from samedevice.linting.devices.memory import Writes
 from samedevice.linting.devices.places import CPU, Certainty, Place, difference
 from samedevice.linting.devices.values import Module, Tensor
 
-__all__ = ["keep_accidental_moves", "note_stale_caches"]
+__all__ = ["asks_for_device", "keep_accidental_moves", "note_stale_caches"]
+
+
+_WORDS = re.compile(r"device|cuda|gpu|is_cpu|mps", re.IGNORECASE)
+
+
+def asks_for_device(test: ast.expr) -> bool:
+    """Whether a condition has to do with devices."""
+    for part in ast.walk(test):
+        name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
+        if name and _WORDS.search(name):
+            return True
+    return False
 
 
 def note_stale_caches(machine: Machine, node: ast.If, writes: Writes) -> None:
@@ -19,12 +32,14 @@ def note_stale_caches(machine: Machine, node: ast.If, writes: Writes) -> None:
 
     Where the condition does not hold, the earlier tensor is handed out, on the earlier device.
     """
-    if "device" in ast.dump(node.test):
+    if asks_for_device(node.test):
         return
     for _, key, before, after in writes.values():
         if key == "apart" and before is None and after is not None:
             before, after = after
         if not isinstance(before, Tensor) or not isinstance(after, Tensor) or after.held is None or before.held is None:
+            continue
+        if before.kind != "plain" or after.kind != "plain":
             continue
         operands = [
             Operand(before, moves.place_of(before), after.held.node, "cached"),

@@ -8,8 +8,18 @@ from dataclasses import dataclass, field
 from samedevice.linting.devices.places import CPU, Certainty, Location, difference, resolve
 from samedevice.linting.devices.values import Optimizer, Tensor, Value
 
-__all__ = ["Conflict", "Fact", "Facts", "LostLeaf", "MoveDiscarded", "Operand", "ScalerWithoutGradients",
-    "StaleParameters", "WeightUntied", "Where"]
+__all__ = [
+    "Conflict",
+    "Fact",
+    "Facts",
+    "LostLeaf",
+    "MoveDiscarded",
+    "Operand",
+    "ScalerWithoutGradients",
+    "StaleParameters",
+    "WeightUntied",
+    "Where",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,15 @@ def _getattr(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     return External("torch.*") if isinstance(owner, External) and owner.name == "torch" else UNKNOWN
 
 
+def _setattr(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    if len(arguments.positional) == 3:
+        owner, name, value = arguments.positional
+        known = isinstance(name, Constant) and isinstance(name.value, str)
+        label = name.value if isinstance(name, Constant) and known else ast.unparse(arguments.nodes[1])
+        attributes.write(machine, owner, label, value, node)
+    return Constant(None)
+
+
 def _deepcopy(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     if not arguments.positional:
         return UNKNOWN
@@ -284,6 +293,7 @@ _TABLE: dict[str, Handler] = {
     "builtins.sum": _sum,
     "builtins.isinstance": _is_instance,
     "builtins.getattr": _getattr,
+    "builtins.setattr": _setattr,
     "builtins.range": _range,
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _defaultdict,

@@ -81,6 +81,8 @@ class Frame:
     returns: list[Value] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     global_names: set[str] = field(default_factory=set)
+    guards: int = 0
+    """How many conditions about devices hold here: code that asks knows what it does."""
 
 
 class Machine:
@@ -225,6 +227,8 @@ class Machine:
         return tuple(named.items())
 
     def report(self, node: ast.AST, operation: str, role: str, operands: list[Operand]) -> None:
-        """Keep an operation for judgement."""
+        """Keep an operation for judgement, unless the code around it has asked where things are."""
+        if any(frame.guards for frame in self.frames):
+            return
         path = tuple(frame.call for frame in self.frames if frame.call is not None)
         self.facts.operation(node, operation, role, tuple(operands), self.where(), path)

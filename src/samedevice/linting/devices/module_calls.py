@@ -10,7 +10,7 @@ from samedevice.linting.devices.facts import Operand, WeightUntied
 from samedevice.linting.devices.lattice import as_place, join_all
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operation_tables import PARAMETERLESS, RECURRENT, WEIGHTED, WEIGHTED_LOSSES
-from samedevice.linting.devices.places import CPU, CUDA, Location, Place, resolve
+from samedevice.linting.devices.places import CPU, CUDA, Cell, Location, Place, resolve
 from samedevice.linting.devices.sequences import parameter_of, sequence
 from samedevice.linting.devices.values import (
     NOTHING,
@@ -124,6 +124,8 @@ def call(machine: Machine, module: Module | Either, arguments: Arguments, node: 
         return _call_own(machine, module, arguments, node)
     if module.name == "Sequential":
         return _call_chain(machine, module, arguments, node)
+    if module.name == "DistributedDataParallel":
+        return machine.call(module.children[0], _brought(machine, arguments, moves.module_place(module), node), node)
     if module.name == "DataParallel" and module.children:
         return _call_replicas(machine, module, arguments, node)
     if module.name in WEIGHTED:
@@ -289,14 +291,15 @@ def _move(machine: Machine, module: Module, name: str, arguments: Arguments, nod
         moves.note_elsewhere(place)
         return _apply_move(machine, module, place, node)
     found, given, _ = tensor_methods.target_of(arguments)
+    moves.note_elsewhere(found)
     if given:
         return _apply_move(machine, module, found, node)
     return module
 
 
 def _apply_move(machine: Machine, module: Module, place: Location | None, node: ast.AST) -> Module:
-    location = place if place is not None else machine.symbol("unknown device").cell
-    moves.move(machine, module, location, node)
+    location = place if place is not None else Cell("an unknown device")
+    moves.move_module(machine, module, location, node)
     _own_apply(machine, module, location, node)
     return module
 
@@ -348,12 +351,14 @@ def _register(machine: Machine, module: Module, name: str, arguments: Arguments,
     value = arguments.get(
         1, "tensor" if name == "register_buffer" else "param" if name == "register_parameter" else "module"
     )
-    if not isinstance(key, Constant) or not isinstance(key.value, str) or value is None:
+    if value is None:
         return Constant(None)
+    known = isinstance(key, Constant) and isinstance(key.value, str)
+    label: str = key.value if isinstance(key, Constant) and known else ast.unparse(arguments.node(0, "name", node))
     if isinstance(value, Tensor) and name == "register_buffer":
-        held = Held("attribute", module.name, key.value, node, True, machine.frame.name)
+        held = Held("attribute", module.name, label, node, True, machine.frame.name)
         value = replace(value, kind="buffer", held=held, place=moves.place_of(value), owner=None)
-    machine.memory.write(module.attributes, key.value, value)
+    machine.memory.write(module.attributes, label, value)
     return Constant(None)
 
 
@@ -402,8 +407,26 @@ def _call_replicas(machine: Machine, module: Module, arguments: Arguments, node:
     if operations.may_conflict(operands):
         machine.report(node, "DataParallel", "replicas", operands)
         return UNKNOWN
-    given = [moves.move(machine, v, first.place, node) if isinstance(v, Tensor) else v for v in arguments.positional]
-    return machine.call(inner, Arguments(given, arguments.nodes, arguments.keywords, arguments.keyword_nodes), node)
+    return machine.call(inner, _brought(machine, arguments, first.place, node), node)
+
+
+def _brought(machine: Machine, arguments: Arguments, place: Location | None, node: ast.AST) -> Arguments:
+    """The arguments after the wrapper has moved them to its device."""
+    given = [
+        moves.move(machine, value, place, node) if isinstance(value, Tensor) else value
+        for value in arguments.positional
+    ]
+    return Arguments(given, arguments.nodes, arguments.keywords, arguments.keyword_nodes, arguments.complete)
+
+
+def distributed(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    """`DistributedDataParallel(module)`: inputs are brought to the module. Source: torch/nn/parallel/distributed.py."""
+    module = arguments.get(0, "module")
+    if not isinstance(module, Module):
+        return module if module is not None else UNKNOWN
+    wrapped = Module("DistributedDataParallel", None, {"module": module}, None, machine.origin(node, "module"))
+    wrapped.children = [module]
+    return wrapped
 
 
 def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:

@@ -9,10 +9,19 @@ from dataclasses import replace
 from samedevice.linting.devices.lattice import same_place
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import Cell, Certainty, Location, resolve
-from samedevice.linting.devices.values import UNKNOWN, Either, Instance, Mapping, Module, Optimizer, Sequence, Tensor, Value
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Either,
+    Instance,
+    Mapping,
+    Module,
+    Optimizer,
+    Sequence,
+    Tensor,
+    Value,
+)
 
-__all__ = [
-    "escape","module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
+__all__ = ["escape", "module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
 
 
 def place_of(tensor: Tensor) -> Location | None:

@@ -33,7 +33,10 @@ def as_tensor(value: Value) -> Tensor | None:
     """The value as a tensor, where it may be one."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, Symbol):
+    if isinstance(value, Symbol) and value.role != "number":
+        # A part, such as a setting, is most often a number; code that asks for its device shows that it is a tensor.
+        if value.role == "part" and value.cell.evidence < Certainty.CERTAIN and value.cell.link is None:
+            return None
         return Tensor(value.cell, certain=False, leaf=False)
     return None
 

@@ -123,7 +123,12 @@ def step_scaled(machine: Machine, optimizer: Optimizer, node: ast.AST) -> None:
     """
     step(machine, optimizer, node)
     trained = machine.backward.get("all")
-    if "incomplete" in machine.backward or not isinstance(trained, Sequence) or not trained.items or not optimizer.modules:
+    if (
+        "incomplete" in machine.backward
+        or not isinstance(trained, Sequence)
+        or not trained.items
+        or not optimizer.modules
+    ):
         return
     held = {inner for module, _ in optimizer.modules for inner in _all_inside(module)}
     reached = {inner for module in trained.items if isinstance(module, Module) for inner in _all_inside(module)}

@@ -95,11 +95,15 @@ def _if(machine: Machine, node: ast.If) -> bool:
         known = True
     if known is not None:
         return machine.execute(node.body if known else node.orelse)
+    frame, guard = machine.frame, branches.asks_for_device(node.test)
+    frame.guards += guard
     mark = machine.memory.mark()
     body_ended = machine.execute(node.body)
     undone = machine.memory.rewind(mark)
     mark = machine.memory.mark()
     else_ended = machine.execute(node.orelse)
+    # What comes after `if x.is_cuda: return …` runs for the other devices only.
+    frame.guards -= 0 if body_ended or else_ended else guard
     if body_ended:
         machine.memory.keep(mark)
         return else_ended

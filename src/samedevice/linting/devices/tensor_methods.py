@@ -405,7 +405,8 @@ def scalar_after(name: str, tensor: Tensor, result: Tensor, arguments: Arguments
         deep = isinstance(given, Constant) and isinstance(given.value, int) and (given.value >= 1 or given.value <= -2)
         return False if deep else None
     if name in _FIRST_DIMENSION:
-        return False
+        reinterprets = name == "view" and isinstance(arguments.get(0, "dtype"), External)
+        return tensor.scalar if reinterprets else False
     if name in ("squeeze", "select", "unbind", "__getitem__"):
         return None
     return result.scalar

@@ -326,14 +326,6 @@ def _distribution(machine: Machine, arguments: Arguments, node: ast.AST) -> Valu
     return result
 
 
-def _data_parallel(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    return module_calls.data_parallel(machine, arguments, node)
-
-
-def _loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    return module_calls.loader(machine, arguments, node)
-
-
 def _dataset(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     items = tuple(part_of(machine, v) if isinstance(v, Tensor) else UNKNOWN for v in arguments.positional)
     for item, given in zip(items, arguments.positional, strict=True):
@@ -404,11 +396,12 @@ _EXACT: dict[str, Handler] = {
     "torch.nn.parameter.Parameter": _parameter,
     "torch.nn.Buffer": _buffer,
     "torch.nn.parameter.Buffer": _buffer,
-    "torch.nn.DataParallel": _data_parallel,
-    "torch.nn.parallel.DataParallel": _data_parallel,
-    "torch.nn.parallel.DistributedDataParallel": _first,
-    "torch.utils.data.DataLoader": _loader,
-    "torch.utils.data.dataloader.DataLoader": _loader,
+    "torch.nn.DataParallel": module_calls.data_parallel,
+    "torch.nn.parallel.DataParallel": module_calls.data_parallel,
+    "torch.nn.parallel.DistributedDataParallel": module_calls.distributed,
+    "torch.nn.parallel.distributed.DistributedDataParallel": module_calls.distributed,
+    "torch.utils.data.DataLoader": module_calls.loader,
+    "torch.utils.data.dataloader.DataLoader": module_calls.loader,
     "torch.utils.data.TensorDataset": _dataset,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
 }

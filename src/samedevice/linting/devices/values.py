@@ -30,6 +30,7 @@ __all__ = [
     "Optimizer",
     "Origin",
     "Parameters",
+    "Role",
     "Scope",
     "Sequence",
     "Symbol",
@@ -50,6 +51,9 @@ NOTHING = Value()
 
 Scope = dict[str, Value]
 
+Role = Literal["", "argument", "forward", "number", "part"]
+"""What a symbol stands for: an argument, one of `forward`, one that is no tensor, or a part of a symbol."""
+
 
 @dataclass(slots=True, eq=False)
 class Constant(Value):
@@ -68,10 +72,10 @@ class Symbol(Value):
     target: Cell
     """The device that it names, should it be one."""
     parts: Scope = field(default_factory=dict)
-    role: Literal["", "argument", "forward"] = ""
+    role: Role = ""
 
     @classmethod
-    def named(cls, name: str, role: Literal["", "argument", "forward"] = "") -> Symbol:
+    def named(cls, name: str, role: Role = "") -> Symbol:
         """A symbol with fresh cells."""
         evidence = Certainty.CONVENTION if role == "forward" else Certainty.UNKNOWN
         return cls(name, Cell(f"the device of {name}", evidence), Cell(name, Certainty.CERTAIN), {}, role)
@@ -80,7 +84,7 @@ class Symbol(Value):
         """The value of an attribute or item of this one, always the same one for the same key."""
         found = self.parts.get(key)
         if found is None:
-            found = self.parts[key] = Symbol.named(self.name + key, "forward" if self.role == "forward" else "")
+            found = self.parts[key] = Symbol.named(self.name + key, "forward" if self.role == "forward" else "part")
         return found
 
 

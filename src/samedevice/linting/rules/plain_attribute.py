@@ -22,9 +22,14 @@ def _claims(fact: Fact) -> bool:
         conflict is not None
         and held is not None
         and held.kind == "attribute"
+        and _is_plain(conflict)
         and conflict.role not in ("numpy", "generator", "lengths")
         and (held.in_module or is_certain(conflict))
     )
+
+
+def _is_plain(conflict: Conflict) -> bool:
+    return isinstance(conflict.culprit.value, Tensor) and conflict.culprit.value.kind == "plain"
 
 
 def _held(fact: Fact) -> Held:
