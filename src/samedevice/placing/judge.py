@@ -62,10 +62,11 @@ def judge(placements: Sequence[Placement], flow: Flow | None = None) -> tuple[Fi
         for role in ("model", "batch", "criterion", "optimizer")
     )
     findings = [*_model(model, batch, flow)]
-    # A model that was left on the CPU is the fault, and not the batch that awaits it elsewhere.
-    awaited = findings[0].expected_device if findings and flow.device is None and findings[0].code == "SD102" else None
-    expected = flow.device if not is_on_purpose(model, flow) else None
-    wanted = (awaited,) if awaited else (expected,) if expected else _devices(model)
+    wanted = _devices(model)
+    if not is_on_purpose(model, flow):
+        # A model that was left behind is the fault, and not the batch that awaits it elsewhere.
+        home = findings[0].expected_device if findings else flow.device
+        wanted = (home,) if home else wanted
     findings += judge_passed_by(model, wanted, flow.device)
     findings += _gradients([*model, *criterion])
     findings += [] if flow.moves_inputs else _batch(batch, wanted)

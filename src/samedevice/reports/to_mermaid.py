@@ -76,7 +76,7 @@ def _state(report: Report, role: str, faults: list[Finding]) -> str:
     if faults:
         return "warned"
     # A report of a run has no placements: there, a step without a fault is right.
-    return "ok" if _counts(report, role) or not report.placements else "unseen"
+    return "ok" if not report.placements or any(p.role == role for p in report.placements) else "unseen"
 
 
 def _label(report: Report, role: str, faults: list[Finding]) -> str:
