@@ -57,6 +57,7 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     yield Patch(c10d, "default_pg_nccl_timeout", _TIMEOUT)
     yield Patch(c10d, "_new_process_group_helper", _registering_for_cpu(c10d))
     yield Patch(ddp, "_verify_param_shape_across_processes", _checked(c10d, ddp._verify_param_shape_across_processes))
+    yield Patch(c10d.ProcessGroup, "_device_types", property(_claimed(c10d, c10d.ProcessGroup._device_types.fget)))
     for name in _COLLECTIVES:
         if hasattr(c10d.ProcessGroup, name):
             yield Patch(c10d.ProcessGroup, name, _checked(c10d, getattr(c10d.ProcessGroup, name)))
@@ -111,6 +112,16 @@ def _claims(c10d: Any, group: Any) -> set[str]:
     """The kinds of device that the group serves by its own account, e.g. {"cuda"} for "cuda:nccl"."""
     config = str(c10d._world.pg_backend_config.get(group, ""))
     return {part.partition(":")[0] for part in config.split(",") if ":" in part}
+
+
+def _claimed(c10d: Any, original: Callable[[Any], list[torch.device]]) -> Callable[[Any], list[torch.device]]:
+    """The devices of a group without those that it serves only in truth."""
+
+    def device_types(group: Any) -> list[torch.device]:
+        claims = _claims(c10d, group)
+        return [device for device in original(group) if not claims or device.type in claims]
+
+    return device_types
 
 
 def _checked(c10d: Any, original: Callable[..., Any]) -> Callable[..., Any]:

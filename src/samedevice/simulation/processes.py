@@ -11,6 +11,7 @@ Source: multiprocessing/spawn.py, `get_preparation_data`; torch/multiprocessing/
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import multiprocessing.spawn
 from collections.abc import Callable, Iterator
@@ -25,9 +26,6 @@ from samedevice.simulation.machine import Machine, active
 from samedevice.simulation.patching import ItemPatch, Patch, Undoable
 
 __all__ = ["patches"]
-
-_running = contextlib.ExitStack()
-"""The simulation of a child that was started anew: it lasts as long as the process."""
 
 
 def patches(machine: Machine) -> Iterator[Undoable]:
@@ -59,7 +57,10 @@ def _begin(text: str) -> None:
     from samedevice.simulation.simulate import simulate
 
     if active() is None:
-        _running.enter_context(simulate(text))
+        # It lasts as long as the process.
+        lasting = contextlib.ExitStack()
+        lasting.enter_context(simulate(text))
+        atexit.register(lasting.close)
 
 
 def _telling(machine: Machine) -> Callable[[str], dict[str, Any]]:
