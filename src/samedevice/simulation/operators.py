@@ -19,6 +19,7 @@ from typing import Any, Literal
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from samedevice.faults import Fault, fault_of
 from samedevice.simulation import device_checks, generators, observers
 from samedevice.simulation.cuda_memory import hold
 from samedevice.simulation.gradients import CrossDeviceEdges
@@ -91,6 +92,13 @@ class _Explicit(threading.local):
     target: torch.device | None = None
 
 
+class _LastError(threading.local):
+    """What the last error in this thread said; not the error, which would keep frames alive."""
+
+    text = ""
+    fault: Fault | None = None
+
+
 class _Entered(threading.local):
     """How often this thread has entered the mode."""
 
@@ -124,6 +132,7 @@ class DeviceMode(TorchDispatchMode):
         self._operators: dict[Any, Operator] = {}
         self._explicit = _Explicit()
         self._entered = _Entered()
+        self._last = _LastError()
         self._ended = False
 
     # -- being active: modes belong to threads ---------------------------------------------------------------------
@@ -210,7 +219,12 @@ class DeviceMode(TorchDispatchMode):
         try:
             return self._general(operator, types, args, kwargs)
         except Exception as error:
+            self._last.text, self._last.fault = str(error), fault_of(error)
             raise error.with_traceback(None) from error.__cause__
+
+    def last_error(self) -> tuple[str, Fault | None]:
+        """Text and fault of the last error in this thread: TorchScript drops both on the way through C++."""
+        return self._last.text, self._last.fault
 
     def _general(self, operator: Operator, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Any operator, any operands."""

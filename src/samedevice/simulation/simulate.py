@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from samedevice.errors import UsageError
 from samedevice.simulation import (
-    compiling,
     device_api,
     device_type,
     factories,
     function_checks,
     gradients,
+    scripting,
     storages,
     tensors,
     threads,
@@ -85,4 +85,4 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from factories.patches(machine, labels, mover)
     yield from device_type.patches(machine, labels)
     yield from threads.patches(mode)
-    yield from compiling.patches()
+    yield from scripting.patches(machine, labels, mode)
