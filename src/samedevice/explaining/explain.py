@@ -15,7 +15,7 @@ from typing import Any
 from samedevice.causes import catalogue
 from samedevice.explaining.diagnosing.diagnose import diagnose
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.diagnosing.making import fixed_device, is_load, sets_in_cache
+from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
 from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, chain_of, user_frames
 from samedevice.explaining.live import describe, device_of, is_tensor, same_storage
@@ -141,7 +141,7 @@ def _suspicion(one: Seen, suspect: Suspect | None, origins: Origins | None) -> f
     score = 0.0
     made = where_made(suspect, origins)
     if made is not None:
-        score += 3.0 if fixed_device(made.statement) is not None else 0.0
+        score += 3.0 if _fixes_device(suspect, made) else 0.0
         score += 3.0 if made.event == "loaded" or is_load(made.statement) else 0.0
         score += 3.0 if _is_cached(suspect, made) else 0.0
     steps = suspect.route.steps if suspect.route is not None else ()
@@ -150,6 +150,12 @@ def _suspicion(one: Seen, suspect: Suspect | None, origins: Origins | None) -> f
     elif steps and steps[-1].kind in ("parameter", "buffer"):
         score += 1.5 if any(step.kind == "item" for step in steps) else -1.0
     return score + (0.5 if one.argument in ("index", "mask", "indices", "weight") else 0.0)
+
+
+def _fixes_device(suspect: Suspect, made: Made) -> bool:
+    if suspect.route is None and isinstance(suspect.node, ast.expr):
+        return fixed_device(suspect.node) is not None
+    return made.fixes_device
 
 
 def _is_cached(suspect: Suspect, made: Made) -> bool:

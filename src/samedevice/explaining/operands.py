@@ -16,7 +16,7 @@ from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import describe, device_of, is_module, is_tensor, same_storage, tensors_of_module
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve, search
-from samedevice.explaining.syntax import arguments_of
+from samedevice.explaining.syntax import arguments_of, lenders
 from samedevice.faults import Fault
 
 __all__ = ["Seen", "device_of_route", "find_inside", "leaves", "operands_of"]
@@ -75,11 +75,7 @@ def leaves(node: ast.AST, frame: UserFrame) -> Iterator[Route]:
         if callee is not None and is_module(callee.value) and device_of_route(callee):
             yield callee
             return
-    inner = node.generators[0].iter if isinstance(node, ast.GeneratorExp | ast.ListComp) else None
-    for child in [inner] if inner is not None else ast.iter_child_nodes(node):
-        # Keys and slices choose; they do not lend their device.
-        if isinstance(node, ast.Subscript) and child is node.slice:
-            continue
+    for child in lenders(node):
         yield from leaves(child, frame)
 
 

@@ -40,7 +40,8 @@ def choose_side(seen: Sequence[Seen], recognised: Recognised | None, suspicion: 
         None where the operands are not on different devices and the message demands nothing.
     """
     if recognised is not None and recognised.kind in _CPU_DEMANDED:
-        wrong = tuple(one for one in seen if one.device and one.device != "cpu")
+        away = [one for one in seen if one.device and one.device != "cpu"]
+        wrong = tuple(one for one in away if one.argument in recognised.places) or tuple(away[-1:])
         return Side(wrong, "cpu", "this operation takes it on the CPU only") if wrong else None
     present = [one for one in seen if one.device and one.device != "meta"]
     devices = list(dict.fromkeys(one.device for one in present))

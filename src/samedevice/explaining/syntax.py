@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from samedevice.explaining.sources import Function
 
 __all__ = [
+    "FACTORIES",
     "Binding",
     "arguments_of",
     "bindings_of",
     "call_name",
     "is_discarded_move",
     "keyword",
+    "lenders",
     "move_calls",
     "moved_device",
     "undressed",
@@ -32,6 +34,19 @@ _DRESSINGS = frozenset(
 )
 """Methods whose result is the tensor in other clothes: its device is the tensor's, and so is whose fault it is."""
 _DRESSING_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real", "imag")
+
+
+_FACTS = frozenset(
+    ("len", "int", "float", "bool", "str", "range", "isinstance", "type", "shape", "device", "dtype", "ndim", "is_cuda")
+    + ("size", "dim", "numel", "item", "tolist", "get_device", "stride", "print", "format", "id", "itemsize", "nelement")
+)
+"""What only asks a tensor something and gives back no tensor."""
+FACTORIES = frozenset(
+    ("zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace", "eye")
+    + ("tril_indices", "triu_indices", "hann_window", "hamming_window", "kaiser_window", "bartlett_window")
+    + ("blackman_window", "range", "normal", "fftfreq", "rfftfreq", "scalar_tensor")
+)
+"""Functions of torch that make a tensor of no other, on the default device unless told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +75,29 @@ def undressed(node: ast.expr) -> ast.expr:
             node = node.operand
         else:
             return node
+
+
+def lenders(node: ast.AST) -> list[ast.AST]:
+    """The parts of `node` that lend it their device: not keys, slices, sizes, devices, or what a factory is told."""
+    if isinstance(node, ast.Subscript):
+        return [node.value]
+    if isinstance(node, ast.Attribute):
+        return [] if node.attr in _FACTS else [node.value]
+    if isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp):
+        return [node.elt, node.generators[0].iter]
+    if isinstance(node, ast.Call):
+        if call_name(node) in _FACTS or (call_name(node) in FACTORIES and not _is_method_of_value(node)):
+            return []
+        return [node.func, *node.args, *(word.value for word in node.keywords if word.arg not in ("device", "dtype"))]
+    return list(ast.iter_child_nodes(node))
+
+
+def _is_method_of_value(call: ast.Call) -> bool:
+    """`x.normal(…)` works on x; `torch.normal(…)` and `zeros(…)` make something of nothing."""
+    function = call.func
+    return isinstance(function, ast.Attribute) and not (
+        isinstance(function.value, ast.Name) and function.value.id in ("torch", "th", "np")
+    )
 
 
 def arguments_of(node: ast.AST) -> list[tuple[str | None, ast.expr]]:

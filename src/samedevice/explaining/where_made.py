@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.making import fixed_device
 from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor, tensors_of_module
 from samedevice.explaining.routes import Route, Step
 from samedevice.explaining.sources import Source, read_source
@@ -60,6 +61,12 @@ class Made:
     def statement(self) -> ast.stmt | None:
         """The statement on the line."""
         return self.source.statement_at(self.line)
+
+    @property
+    def fixes_device(self) -> bool:
+        """Whether the line names a fixed device for what it makes."""
+        recorded = self.event in ("made", "moved")
+        return fixed_device(self.statement, outermost=not recorded) is not None
 
     @property
     def text(self) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
 from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor
+from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
-from samedevice.explaining.routes import Route, Step
+from samedevice.explaining.routes import Route, Step, resolve
 
 __all__ = ["judge"]
 
 _HIDDEN = re.compile(r"hidden|\b[hc]_?[0n]\b|\b[hc]x\b|\bcell(_?state)?\b", re.I)
-_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer", "cudnn_rnn", "thnn_fused_lstm_cell")
+_LAYER = re.compile(r"RNN|LSTM|GRU")
 _METRIC = re.compile(
     r"metric|meter|score|accura|precision|recall|confusion|average|stat(istic)?s|evaluat|monitor", re.I
 )
@@ -71,12 +73,26 @@ def _same_name(evidence: Evidence) -> bool:
 def _recurrent(evidence: Evidence) -> Verdict | None:
     wrong = evidence.side.wrong if evidence.side is not None else ()
     argument = wrong[0].argument or "" if wrong else ""
-    into_recurrent = evidence.operation in _RECURRENT or argument in ("hx", "cx", "hidden")
-    if into_recurrent and argument in ("hx", "cx", "hidden"):
+    if argument in ("hx", "cx", "hidden") or (_calls_recurrent_layer(evidence) and not _is_first_argument(evidence)):
         return Verdict("hidden-state", "the recurrent state is made apart from the input and was not moved with it")
-    if evidence.called(_HIDDEN.pattern) and not evidence.steps():
-        return Verdict("hidden-state", "it is called like a recurrent state, and was not moved with the input")
+    made = evidence.made
+    if evidence.called(_HIDDEN.pattern) and made is not None and factory_call(made.statement, made.source) is not None:
+        return Verdict("hidden-state", "it is made as a recurrent state, and was not moved with the input")
     return None
+
+
+def _calls_recurrent_layer(evidence: Evidence) -> bool:
+    running = evidence.frame.running if evidence.frame is not None else None
+    callee = resolve(running.func, evidence.frame) if isinstance(running, ast.Call) and evidence.frame else None
+    return callee is not None and is_module(callee.value) and bool(_LAYER.search(type(callee.value).__name__))
+
+
+def _is_first_argument(evidence: Evidence) -> bool:
+    """Whether the wrong tensor is the layer's input, or the layer's own: anything but the state passed to it."""
+    running = evidence.frame.running if evidence.frame is not None else None
+    wrong = evidence.side.wrong if evidence.side is not None else ()
+    first = running.args[0] if isinstance(running, ast.Call) and running.args else None
+    return any(one.node is None or one.node is first for one in wrong)
 
 
 def _attribute(evidence: Evidence) -> Verdict | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.diagnosing.making import fixed_device, is_cached_function, is_load, sets_in_cache
+from samedevice.explaining.making import calls_cached_function, fixed_device, is_cached_function, is_load, sets_in_cache
 from samedevice.explaining.routes import Route
 
 __all__ = ["judge"]
@@ -33,7 +33,9 @@ def _fixed(evidence: Evidence) -> Verdict | None:
     made = evidence.made
     if made is None or evidence.device in ("", "cpu") or evidence.expected in ("", "cpu"):
         return None
-    if fixed_device(made.statement) is None:
+    suspect = evidence.suspect
+    in_expression = suspect is not None and suspect.route is None and fixed_device(suspect.node) is not None
+    if not (in_expression or made.fixes_device):
         return None
     return Verdict("hardcoded-device", f"the line fixes its device, while {evidence.expected} is in use")
 
@@ -44,6 +46,10 @@ def _cached(evidence: Evidence) -> Verdict | None:
     if made is not None and is_cached_function(made.source, made.line):
         return Verdict("stale-cache", "the function keeps its result, and with it the device of the first call")
     suspect = evidence.suspect
+    call = calls_cached_function(suspect.node, suspect.frame.source) if suspect is not None else None
+    if call is not None and suspect is not None:
+        name = suspect.frame.source.text_of(call)
+        return Verdict("stale-cache", "the function keeps its result, and with it the device of the first call", name)
     routes = [suspect.route] if suspect is not None and suspect.route is not None else []
     for route in [*routes, *evidence.homes_elsewhere()]:
         name = _kept_as(route)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.diagnosing.making import fixed_device, makes_module
+from samedevice.explaining.making import makes_module
 from samedevice.explaining.live import (
     device_of,
     instance_dict,
@@ -64,7 +64,7 @@ def _module(evidence: Evidence) -> Verdict | None:
         return None
     return (
         _criterion(route)
-        or _made_in_forward(evidence)
+        or _made_in_forward(evidence, route)
         or _hidden_in_container(evidence, route)
         or _misplaced_model(evidence, route)
     )
@@ -88,11 +88,12 @@ def _criterion(route: Route) -> Verdict | None:
     return None
 
 
-def _made_in_forward(evidence: Evidence) -> Verdict | None:
+def _made_in_forward(evidence: Evidence, route: Route) -> Verdict | None:
     made = evidence.made
     if made is None or made.function != "forward" or makes_module(made.statement) is None:
         return None
-    return Verdict("module-created-in-forward", "the module is constructed anew in each forward, on the default device")
+    reason = "the module is constructed anew in each forward, on the default device"
+    return Verdict("module-created-in-forward", reason, _whole_module(evidence, route))
 
 
 def _hidden_in_container(evidence: Evidence, route: Route) -> Verdict | None:
@@ -131,14 +132,22 @@ def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
         return Verdict("split-model", f"the parts of {name} are on {' and '.join(sorted(devices))}")
     others = [other for other in evidence.models() if other.value is not module and not _within(other.value, module)]
     on_expected = [other for other in others if _lives_on(other.value, evidence.expected)]
-    if evidence.made is not None and evidence.device != "cpu" and fixed_device(evidence.made.statement) is not None:
+    if evidence.made is not None and evidence.device != "cpu" and evidence.made.fixes_device:
         return Verdict("hardcoded-device", f"its device is fixed where it was moved, and {evidence.expected} is in use")
+    wrong = _whole_module(evidence, route) or route.text
     if on_expected and len(devices) == 1:
         reason = f"{on_expected[0].text} is on {evidence.expected}; {name} is on {evidence.device}"
-        return Verdict("second-model-not-moved", reason)
-    whole = len(devices) == 1
-    owner = name if whole else (evidence.suspect.name if evidence.suspect is not None else name)
-    return Verdict("model-not-moved", f"{owner} is on {evidence.device}, its input on {evidence.expected}", None)
+        return Verdict("second-model-not-moved", reason, wrong)
+    return Verdict("model-not-moved", f"{wrong} is on {evidence.device}, its input on {evidence.expected}", wrong)
+
+
+def _whole_module(evidence: Evidence, route: Route) -> str | None:
+    """The outermost module on the route that is on the wrong device as a whole, by the text that reaches it."""
+    for index in range(len(route.steps) + 1):
+        owner = route.steps[index].owner if index < len(route.steps) else route.value
+        if is_module(owner) and _lives_on(owner, evidence.device):
+            return Route(route.frame, route.base, route.scope, route.steps[:index], owner).text
+    return None
 
 
 def _root(route: Route) -> tuple[object, str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
-from samedevice.explaining.diagnosing.making import factory_call, from_data, is_literal
+from samedevice.explaining.making import factory_call, from_data, is_literal
 from samedevice.explaining.live import is_module
 
 __all__ = ["judge"]

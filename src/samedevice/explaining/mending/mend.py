@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.diagnosing.making import factory_call, from_data, load_call
+from samedevice.explaining.making import factory_call, from_data, load_call
 from samedevice.explaining.live import is_module, is_tensor, requires_grad
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, device_of_neighbour
 from samedevice.explaining.mending.edits import append, enclosed, insert_before, replace_node

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from samedevice.explaining.sources import Source
-from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
+from samedevice.explaining.syntax import FACTORIES, call_name, keyword, move_calls, moved_device, undressed
 
 __all__ = [
     "factory_call",
@@ -20,11 +20,6 @@ __all__ = [
     "sets_in_cache",
 ]
 
-FACTORIES = frozenset(
-    ("zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace", "eye")
-    + ("tril_indices", "triu_indices", "hann_window", "hamming_window", "kaiser_window", "bartlett_window")
-    + ("blackman_window", "range", "normal", "complex", "cartesian_prod", "fftfreq", "rfftfreq", "scalar_tensor")
-)
 _FROM_DATA = frozenset(
     ("tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "Tensor", "FloatTensor", "LongTensor", "BoolTensor")
     + ("IntTensor", "DoubleTensor", "ByteTensor", "HalfTensor", "sparse_coo_tensor", "to_tensor")
@@ -52,21 +47,39 @@ def is_literal(call: ast.Call) -> bool:
     )
 
 
-def fixed_device(statement: ast.AST | None) -> ast.expr | None:
-    """The device that `statement` fixes by name: "cuda:0", `torch.device("cuda")`, or the call `.cuda()` itself."""
-    if statement is None:
-        return None
-    for call in move_calls(statement):
-        device = moved_device(call)
+def fixed_device(node: ast.AST | None, *, outermost: bool = False) -> ast.expr | None:
+    """The device that `node` fixes by name: "cuda:0", `torch.device("cuda")`, or the call `.cuda()` itself.
+
+    Args:
+        node: a statement or an expression.
+        outermost: True counts only what decides where the whole value is, not a part that went into a computation.
+    """
+    for call in _deciding_calls(node) if outermost else _calls(node):
+        device = moved_device(call) if call in list(move_calls(call)) else keyword(call, "device")
         if device is None and isinstance(call.func, ast.Attribute) and call.func.attr in ("cuda", "xpu"):
             return call
         if device is not None and _is_fixed(device):
             return device
-    for node in ast.walk(statement):
-        device = keyword(node, "device") if isinstance(node, ast.Call) else None
-        if device is not None and _is_fixed(device):
-            return device
     return None
+
+
+def _calls(node: ast.AST | None) -> Iterator[ast.Call]:
+    for inner in ast.walk(node) if node is not None else ():
+        if isinstance(inner, ast.Call):
+            yield inner
+
+
+def _deciding_calls(node: ast.AST | None) -> Iterator[ast.Call]:
+    value = getattr(node, "value", node) if isinstance(node, ast.stmt) else node
+    if isinstance(value, ast.ListComp | ast.GeneratorExp):
+        value = value.elt
+    while isinstance(value, ast.expr):
+        inner = undressed(value)
+        if isinstance(inner, ast.Call):
+            yield inner
+        if inner is value:
+            return
+        value = inner
 
 
 def load_call(statement: ast.AST | None) -> ast.Call | None:
@@ -111,6 +124,15 @@ def is_guarded(source: Source, statement: ast.stmt, name: str) -> bool:
         if isinstance(node, ast.If) and _inside(statement, node) and _asks_about(node.test, name):
             return True
     return False
+
+
+def calls_cached_function(node: ast.AST | None, source: Source) -> ast.expr | None:
+    """The call in `node` of a function of this file that keeps its results."""
+    for call in _calls(node):
+        for function in source.functions_named(call_name(call)):
+            if is_cached_function(source, function.lineno):
+                return call
+    return None
 
 
 def is_cached_function(source: Source, line: int) -> bool:
