@@ -10,7 +10,7 @@ from samedevice.config import Config
 from samedevice.findings import Culprit, FileError, Finding, Location, Report
 from samedevice.linting import silencing, source, wording
 from samedevice.linting.devices.analysis import analyse
-from samedevice.linting.devices.facts import Conflict, Fact
+from samedevice.linting.devices.facts import Conflict, Fact, MoveDiscarded
 from samedevice.linting.rule import Rule, rules
 from samedevice.linting.selection import select_files
 from samedevice.linting.source import Source, SourceError
@@ -71,16 +71,27 @@ def lint_source(text: str, filename: str = "<text>", *, config: Config | None = 
 
 
 def _findings(facts: list[Fact], parsed: Source) -> Iterator[Finding]:
+    """One finding for each place and for each thing in the wrong place, however often it is used from there."""
     seen: set[tuple[str, int, int]] = set()
+    blamed = {id(fact.tensor.origin.node) for fact in facts if isinstance(fact, MoveDiscarded) and fact.tensor.origin}
     for fact in facts:
         rule = next((rule for rule in rules() if rule.claims(fact)), None)
-        if rule is None:
+        culprit = _origin(fact)
+        if rule is None or culprit in blamed:
             continue
         node = rule.at(fact)
         place = (rule.slug, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
         if place not in seen:
             seen.add(place)
+            if culprit is not None:
+                blamed.add(culprit)
             yield _finding(rule, fact, node, parsed)
+
+
+def _origin(fact: Fact) -> int | None:
+    """What identifies the thing in the wrong place: the expression that made it."""
+    origin = getattr(fact.culprit.value, "origin", None) if isinstance(fact, Conflict) else None
+    return id(origin.node) if origin is not None else None
 
 
 def _finding(rule: Rule, fact: Fact, node: ast.AST, parsed: Source) -> Finding:

@@ -56,8 +56,8 @@ ORDER = (
     "second_model_not_moved",
     "model_not_moved",
     "split_model",
-    "index_device",
     "factory_default_device",
+    "index_device",
     "input_not_moved",
 )
 """The rules' modules, the most particular cause first."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.lattice import same_place
-from samedevice.linting.devices.places import CPU, Cell, Location, Place, resolve
-from samedevice.linting.devices.values import Tensor
+from samedevice.linting.devices.operation_tables import RECURRENT, WEIGHTED
+from samedevice.linting.devices.places import CPU, Location, Place, resolve
+from samedevice.linting.devices.values import Module, Tensor
 from samedevice.linting.source import Source
 
-__all__ = ["device_expression", "is_known_before", "place_name", "tensor_of", "text_of"]
+__all__ = ["device_expression", "own_device_name", "place_name", "tensor_of", "text_of"]
 
 _LONGEST = 60
 
@@ -38,34 +40,47 @@ def tensor_of(operand: Operand) -> Tensor | None:
     return operand.value if isinstance(operand.value, Tensor) else None
 
 
-def device_expression(conflict: Conflict, source: Source, *, beside: Operand | None = None) -> str | None:
-    """An expression for the device where the culprit should be, valid in the function where the conflict is.
+def device_expression(
+    conflict: Conflict, source: Source, *, at: ast.AST | None = None, beside: Operand | None = None
+) -> str | None:
+    """An expression for the device where the culprit should be.
 
-    A name for that device comes first, then the device of a tensor that is at hand there, then the device as text.
+    The function's own name for that device comes first, then the device of a tensor or layer that is at hand there, then
+    a name from outside, then the device as text.
 
     Args:
         conflict: what happened.
         source: the file.
+        at: where the expression is to stand, in the conflict's function; where the conflict is, if left out.
         beside: the operand that is in the right place, where it is not `conflict.other`.
 
     Returns:
         The expression, or None where none is certain.
     """
-    right = beside or conflict.other
-    for name, place in conflict.where.devices:
-        if same_place(place, right.place):
-            return name
+    node = at or conflict.node
+    candidates = _candidates(conflict, source, beside or conflict.other)
+    return next((text for text in candidates if _is_known_before(text, node, conflict, source)), None)
+
+
+def own_device_name(conflict: Conflict, right: Operand) -> str | None:
+    """The function's own name for the device of `right`."""
+    return next((name for name, place in conflict.where.devices if same_place(place, right.place)), None)
+
+
+def _candidates(conflict: Conflict, source: Source, right: Operand) -> Iterator[str]:
+    yield from (name for name, place in conflict.where.devices if same_place(place, right.place))
     if isinstance(right.value, Tensor) and _is_simple(right.node):
-        return f"{source.segment(right.node)}.device"
+        yield f"{source.segment(right.node)}.device"
+    elif isinstance(right.value, Module) and conflict.where.in_module and _is_simple(right.node):
+        if right.value.cls is None and right.value.name in WEIGHTED - RECURRENT:
+            yield f"{source.segment(right.node)}.weight.device"
+    yield from (name for name, place in conflict.where.outer_devices if same_place(place, right.place))
     found = resolve(right.place) if right.place is not None else None
-    if isinstance(found, Cell):
-        return None
     if isinstance(found, Place) and not isinstance(found.index, str):
-        return f'"{found}"'
-    return None
+        yield f'"{found}"'
 
 
-def is_known_before(expression: str, node: ast.AST, conflict: Conflict, source: Source) -> bool:
+def _is_known_before(expression: str, node: ast.AST, conflict: Conflict, source: Source) -> bool:
     """Whether the name that `expression` begins with is bound where `node` stands, in the conflict's function."""
     name = expression.partition(".")[0].partition("[")[0]
     if not name.isidentifier() or name == "self":

@@ -386,4 +386,4 @@ def discarded(machine: Machine, node: ast.Expr) -> None:
         return
     receiver = machine.evaluate(inner.func.value)
     if isinstance(receiver, Tensor) and receiver.certain and receiver.kind != "parameter":
-        machine.facts.add(MoveDiscarded(node, inner.func.value, machine.where()))
+        machine.facts.add(MoveDiscarded(node, inner.func.value, receiver, machine.where()))

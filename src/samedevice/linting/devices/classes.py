@@ -6,7 +6,7 @@ import ast
 from typing import Literal
 
 from samedevice.linting.devices.machine import Frame, Machine
-from samedevice.linting.devices.values import UNKNOWN, Class, External, Function, Value
+from samedevice.linting.devices.values import Class, External, Function, Value
 
 __all__ = ["define_class", "define_function"]
 

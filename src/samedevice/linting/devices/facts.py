@@ -33,7 +33,9 @@ class Where:
     in_module: bool
     """A method of an nn.Module."""
     devices: tuple[tuple[str, Location], ...] = ()
-    """Expressions that name a device there, and which."""
+    """Expressions that name a device in the function, and which."""
+    outer_devices: tuple[tuple[str, Location], ...] = ()
+    """The same for names from outside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class MoveDiscarded:
 
     node: ast.Expr
     target: ast.AST
+    tensor: Tensor
     where: Where
 
 

@@ -18,6 +18,8 @@ from samedevice.linting.devices.places import CPU, Location
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Class,
+    Constant,
+    Device,
     Function,
     Held,
     Instance,
@@ -27,6 +29,7 @@ from samedevice.linting.devices.values import (
     Origin,
     Scope,
     Symbol,
+    Tensor,
     Value,
 )
 
@@ -211,20 +214,8 @@ class Machine:
         """The current function, and the devices that can be named in it."""
         frame = self.frames[-1]
         in_module = isinstance(frame.receiver, Module)
-        return Where(frame.name, frame.cls.node.name if frame.cls else "", frame.node, in_module, self._devices(frame))
-
-    def _devices(self, frame: Frame) -> tuple[tuple[str, Location], ...]:
-        named: dict[str, Location] = {}
-        for scope in frame.scopes:
-            for name, value in scope.items():
-                if "device" in name.lower() and name not in named and (place := as_place(value)) is not None:
-                    named[name] = place
-        receiver = frame.receiver
-        if isinstance(receiver, Instance | Module):
-            for name, value in receiver.attributes.items():
-                if "device" in name.lower() and (place := as_place(value)) is not None:
-                    named.setdefault(f"self.{name}", place)
-        return tuple(named.items())
+        own, outer = _named_devices(frame)
+        return Where(frame.name, frame.cls.node.name if frame.cls else "", frame.node, in_module, own, outer)
 
     def report(self, node: ast.AST, operation: str, role: str, operands: list[Operand]) -> None:
         """Keep an operation for judgement, unless the code around it has asked where things are."""
@@ -232,3 +223,28 @@ class Machine:
             return
         path = tuple(frame.call for frame in self.frames if frame.call is not None)
         self.facts.operation(node, operation, role, tuple(operands), self.where(), path)
+
+
+_Named = tuple[tuple[str, Location], ...]
+
+
+def _named_devices(frame: Frame) -> tuple[_Named, _Named]:
+    """Expressions that name a device: the function's own variables and arguments, and those from outside it."""
+    own = {name: place for name, place in _devices_in(frame.scopes[0])}
+    if isinstance(frame.receiver, Instance | Module):
+        own |= {f"self.{name}": place for name, place in _devices_in(frame.receiver.attributes)}
+    if isinstance(frame.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        for parameter in frame.node.args.args:
+            value = frame.scopes[0].get(parameter.arg)
+            if isinstance(value, Tensor) and value.certain and value.place is not None:
+                own[f"{parameter.arg}.device"] = value.place
+    outer = {name: place for scope in frame.scopes[:0:-1] for name, place in _devices_in(scope)}
+    return tuple(own.items()), tuple(outer.items())
+
+
+def _devices_in(scope: Scope) -> Iterator[tuple[str, Location]]:
+    for name, value in scope.items():
+        if "device" in name.lower() and isinstance(value, Device | Constant | Symbol):
+            place = as_place(value)
+            if place is not None:
+                yield name, place

@@ -17,7 +17,6 @@ from samedevice.linting.devices.values import (
     Device,
     External,
     Function,
-    Sequence,
     Symbol,
     Tensor,
     Value,

@@ -40,8 +40,8 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
     node = _at(fact)
     if origin is None or not isinstance(node, ast.Call) or origin.function != fact.where.function:
         return None
-    device = wording.device_expression(fact, source)
-    if device is None or not wording.is_known_before(device, node, fact, source):
+    device = wording.device_expression(fact, source, at=node)
+    if device is None:
         return None
     return Fix(f"map_location={device}", (edits.add_keyword(source, node, f"map_location={device}"),))
 

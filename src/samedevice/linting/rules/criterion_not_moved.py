@@ -40,12 +40,14 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
     assert isinstance(fact, Conflict)
     weight = _weight(fact)
     other = fact.other if weight is fact.culprit else fact.culprit
-    device = wording.device_expression(fact, source, beside=other)
     held = weight.value.held if isinstance(weight.value, Tensor) else None
-    if held is None or device is None or held.function != fact.where.function:
+    if held is None or held.function != fact.where.function:
         return None
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and any(part is held.node for part in _arguments(node)):
+            device = wording.device_expression(fact, source, at=node, beside=other)
+            if device is None:
+                return None
             return Fix(f"….to({device})", (edits.append(source, node, f".to({device})"),))
     return None
 

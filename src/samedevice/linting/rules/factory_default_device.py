@@ -43,17 +43,29 @@ def _message(fact: Fact, source: Source) -> str:
 def _fix(fact: Fact, source: Source) -> Fix | None:
     assert isinstance(fact, Conflict)
     origin = origin_of(fact)
-    device = wording.device_expression(fact, source)
-    if origin is None or device is None or not made_here(fact) or not isinstance(origin.node, ast.Call):
+    if origin is None or not made_here(fact) or not isinstance(origin.node, ast.Call):
         return None
+    device = wording.device_expression(fact, source, at=origin.node)
+    if device is None or device.startswith('"'):
+        return _fix_at_use(fact, source) or _fix_there(origin.node, device, source)
     if origin.how == "numpy":
         return Fix(f".to({device})", (edits.append(source, origin.node, f".to({device})"),))
-    if not wording.is_known_before(device, origin.node, fact, source):
-        node = fact.culprit.node
-        if not isinstance(node, ast.expr):
-            return None
-        return Fix(f"{wording.text_of(node, source)}.to({device})", (edits.append(source, node, f".to({device})"),))
-    return Fix(f"device={device}", (edits.add_keyword(source, origin.node, f"device={device}"),))
+    return _fix_there(origin.node, device, source)
+
+
+def _fix_there(call: ast.Call, device: str | None, source: Source) -> Fix | None:
+    if device is None:
+        return None
+    return Fix(f"device={device}", (edits.add_keyword(source, call, f"device={device}"),))
+
+
+def _fix_at_use(fact: Conflict, source: Source) -> Fix | None:
+    """Where the device is known only later than the tensor is made."""
+    device = wording.device_expression(fact, source)
+    node = fact.culprit.node
+    if device is None or device.startswith('"') or not isinstance(node, ast.expr):
+        return None
+    return Fix(f"{wording.text_of(node, source)}.to({device})", (edits.append(source, node, f".to({device})"),))
 
 
 RULE = Rule("SD106", "factory-default-device", _claims, _at, _message, _fix)

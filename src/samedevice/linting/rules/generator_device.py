@@ -43,11 +43,11 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
     assert isinstance(fact, Conflict)
     generator, wanted = _sides(fact)
     made = generator.value
-    device = wording.device_expression(fact, source, beside=wanted)
-    if not isinstance(made, Generator) or device is None or not isinstance(made.origin.node, ast.Call):
+    if not isinstance(made, Generator) or not isinstance(made.origin.node, ast.Call):
         return None
     call = made.origin.node
-    if made.origin.function != fact.where.function or call.args or call.keywords:
+    device = wording.device_expression(fact, source, at=call, beside=wanted)
+    if device is None or made.origin.function != fact.where.function or call.args or call.keywords:
         return None
     text = f"{source.segment(call.func)}({device})"
     return Fix(text, (edits.replace(source, call, text),))

@@ -36,8 +36,8 @@ def _message(fact: Fact, source: Source) -> str:
 
 def _fix(fact: Fact, source: Source) -> Fix | None:
     assert isinstance(fact, Conflict)
-    device = wording.device_expression(fact, source)
     node = _at(fact)
+    device = wording.device_expression(fact, source, at=node)
     if (
         device is None
         or not made_here(fact)
@@ -45,7 +45,7 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
         or not isinstance(node.func, ast.Attribute)
     ):
         return None
-    if node.func.attr not in ("cuda", "to") or not wording.is_known_before(device, node, fact, source):
+    if node.func.attr not in ("cuda", "to"):
         return None
     text = f"{source.segment(node.func.value)}.to({device})"
     return Fix(text, (edits.replace(source, node, text),))

@@ -6,7 +6,7 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact
+from samedevice.linting.devices.facts import Conflict, Fact, Operand
 from samedevice.linting.devices.values import Tensor
 from samedevice.linting.evidence import conflict_over, is_certain, made_here, origin_of, where_made
 from samedevice.linting.rule import Rule
@@ -36,15 +36,15 @@ def _message(fact: Fact, source: Source) -> str:
 def _fix(fact: Fact, source: Source) -> Fix | None:
     assert isinstance(fact, Conflict)
     origin = origin_of(fact)
-    call = fact.node
+    call, node = fact.node, fact.culprit.node
     given = call.args[0] if isinstance(call, ast.Call) and call.args else None
-    device = f"{given.id}.device" if isinstance(given, ast.Name) else wording.device_expression(fact, source)
-    if origin is None or device is None or not isinstance(origin.node, ast.Call):
-        return None
-    if made_here(fact) and origin.how == "made" and wording.is_known_before(device, origin.node, fact, source):
-        return Fix(f"device={device}", (edits.add_keyword(source, origin.node, f"device={device}"),))
-    node = fact.culprit.node
-    if not isinstance(node, ast.expr):
+    beside = Operand(fact.culprit.value, fact.other.place, given) if isinstance(given, ast.Name) else None
+    if origin is not None and origin.how == "made" and made_here(fact) and isinstance(origin.node, ast.Call):
+        device = wording.device_expression(fact, source, at=origin.node, beside=beside)
+        if device is not None:
+            return Fix(f"device={device}", (edits.add_keyword(source, origin.node, f"device={device}"),))
+    device = wording.device_expression(fact, source, beside=beside)
+    if device is None or not isinstance(node, ast.expr):
         return None
     return Fix(f"{wording.text_of(node, source)}.to({device})", (edits.append(source, node, f".to({device})"),))
 

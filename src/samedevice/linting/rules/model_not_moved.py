@@ -36,8 +36,8 @@ def _message(fact: Fact, source: Source) -> str:
 
 def _fix(fact: Fact, source: Source) -> Fix | None:
     assert isinstance(fact, Conflict) and isinstance(fact.culprit.value, Module)
-    device = wording.device_expression(fact, source)
     made = fact.culprit.value.origin.node
+    device = wording.device_expression(fact, source, at=made)
     if device is None or fact.culprit.value.moved or not made_here(fact) or not isinstance(made, ast.Call):
         return None
     return Fix(f"{wording.text_of(made, source)}.to({device})", (edits.append(source, made, f".to({device})"),))

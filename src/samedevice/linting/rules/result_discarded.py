@@ -29,8 +29,21 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
     assert isinstance(fact, MoveDiscarded)
     if not isinstance(fact.target, ast.Name | ast.Attribute | ast.Subscript):
         return None
+    if isinstance(fact.target, ast.Name) and not _is_own(fact.target.id, fact.where.node):
+        return None
     text = f"{source.segment(fact.target)} = {source.segment(fact.node)}"
     return Fix(text, (edits.replace(source, fact.node, text),))
+
+
+def _is_own(name: str, function: ast.AST | None) -> bool:
+    """Whether assigning to `name` there does not make a new variable of what is one of an outer function."""
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return True
+    inside = (part for part in ast.walk(function) if isinstance(part, ast.arg | ast.Name))
+    return any(
+        part.arg == name if isinstance(part, ast.arg) else part.id == name and isinstance(part.ctx, ast.Store)
+        for part in inside
+    )
 
 
 RULE = Rule("SD105", "result-discarded", _claims, _at, _message, _fix)

@@ -53,8 +53,11 @@ def _sides(conflict: Conflict) -> tuple[Operand, Operand]:
 def _fix(fact: Fact, source: Source) -> Fix | None:
     assert isinstance(fact, Conflict)
     tensor, part = _sides(fact)
-    device = wording.device_expression(fact, source, beside=part)
-    if device is None or not isinstance(tensor.node, ast.expr):
+    # The parts were placed by name, so the name of the device says most.
+    device = wording.own_device_name(fact, part) or f'"{wording.place_name(part.place)}"'
+    if "{" in device:
+        device = wording.device_expression(fact, source, beside=part) or ""
+    if not device or not isinstance(tensor.node, ast.expr):
         return None
     return Fix(
         f"{wording.text_of(tensor.node, source)}.to({device})", (edits.append(source, tensor.node, f".to({device})"),)

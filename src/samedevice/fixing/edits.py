@@ -1,0 +1,120 @@
+"""Edits applied to text, and the text written to its file. Knows nothing of why an edit is made."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import io
+import os
+import tempfile
+import tokenize
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from samedevice.errors import UsageError
+from samedevice.findings import Edit
+
+__all__ = ["Change", "apply_edits", "encoding_of", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file and its text before and after."""
+
+    file: str
+    before: str
+    after: str
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        before, after = (_lines(text) for text in (self.before, self.after))
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            for line in difflib.unified_diff(before, after, self.file, self.file)
+        )
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends, split where Python splits them."""
+    return io.StringIO(text, newline="").readlines()
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """`text` after `edits`.
+
+    Args:
+        text: the text of the file that they are for; its line ends are kept.
+        edits: in any order. One that overlaps an earlier one, or whose `old` is not what stands there, is left out.
+
+    Returns:
+        The new text; the same one where nothing applied.
+    """
+    lines = _lines(text)
+    taken: set[int] = set()
+    fitting: list[Edit] = []
+    for edit in edits:
+        span = range(edit.line, edit.end_line + 1)
+        if taken.isdisjoint(span) and _old(lines, edit) == edit.old:
+            taken.update(span)
+            fitting.append(edit)
+    for edit in sorted(fitting, key=lambda each: each.line, reverse=True):
+        replaced = lines[edit.line - 1 : edit.end_line]
+        lines[edit.line - 1 : edit.end_line] = _with_ends(edit.new, replaced)
+    return "".join(lines)
+
+
+def _old(lines: Sequence[str], edit: Edit) -> str:
+    return "\n".join(line.rstrip("\r\n") for line in lines[edit.line - 1 : edit.end_line])
+
+
+def _with_ends(new: str, replaced: Sequence[str]) -> list[str]:
+    """The new lines with the line ends of those that they replace."""
+    if not new:
+        return []
+    ends = [line[len(line.rstrip("\r\n")) :] for line in replaced]
+    usual = ends[0] or "\n"
+    texts = new.split("\n")
+    return [line + usual for line in texts[:-1]] + [texts[-1] + ends[-1]]
+
+
+def encoding_of(path: Path) -> str:
+    """The encoding of a source file, as Python reads it; "utf-8-sig" where it begins with a byte order mark."""
+    return tokenize.detect_encoding(io.BytesIO(path.read_bytes()).readline)[0]
+
+
+def write(path: Path, text: str) -> None:
+    """Replace a source file's text at once: whoever reads it finds the old text or the new one, whole.
+
+    Args:
+        path: an existing file; its encoding, byte order mark and permissions are kept. A link stays one.
+        text: what it is to hold; its line ends are written as they are.
+
+    Raises:
+        UsageError: the text is no Python, or cannot be written in the file's encoding.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text)
+        except (SyntaxError, ValueError) as error:
+            raise UsageError(f"{path}: the edited text would not be Python ({error}); nothing was written") from None
+    real = Path(os.path.realpath(path))
+    try:
+        data = text.encode(encoding_of(real))
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{path}: the edited text does not fit its encoding ({error}); nothing was written") from None
+    descriptor, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        temporary.chmod(real.stat().st_mode & 0o7777)
+        temporary.replace(real)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
