@@ -89,6 +89,7 @@ class _Api:
         return self.machine.current_index
 
     def set_device(self, index: int) -> None:
+        self.machine.initialise()
         self.machine.current_index = index
 
     def exchange_device(self, index: int) -> int:
@@ -98,7 +99,7 @@ class _Api:
         if index < 0:
             return -1
         before = self.machine.current_index
-        self.machine.current_index = index
+        self.set_device(index)
         return before
 
     # -- life --

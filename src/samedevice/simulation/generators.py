@@ -240,12 +240,21 @@ def _checking(set_rng_state: Callable[[torch.Tensor], None]) -> Callable[[torch.
 
 
 def _immediate(module: Any) -> Iterator[Undoable]:
-    """Seeding takes effect when it is called, not when the device is first used: only then is it known whether it
-    differs.
-    """
+    """Seeding takes effect when it is called, not at the device's first use: only then is it known what it changes."""
+
+    def call_now(function: Callable[[], None], **when: bool) -> None:
+        # As PyTorch does for what waited: this is no first use by itself.
+        nested = hasattr(module._tls, "is_initializing")
+        module._tls.is_initializing = True
+        try:
+            function()
+        finally:
+            if not nested:
+                del module._tls.is_initializing
+
     for owner in (module, module.random):
         if hasattr(owner, "_lazy_call"):
-            yield Patch(owner, "_lazy_call", lambda function, **when: function())
+            yield Patch(owner, "_lazy_call", call_now)
 
 
 def check_state(state: torch.Tensor) -> None:

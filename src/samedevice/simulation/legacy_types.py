@@ -92,7 +92,7 @@ class _LegacyType(type):
         if isinstance(given, torch.Tensor) and not isinstance(given, cls):
             cls.refuse(given)
         if cls.kind != "cpu":
-            getattr(getattr(torch, cls.kind), "_lazy_init", bool)()
+            cls.machine.initialise()
         made: torch.Tensor = cls.real(*args, **kwargs)
         if not isinstance(given, torch.Tensor | torch.UntypedStorage | torch.TypedStorage):
             labels.set_device(made, target)

@@ -90,6 +90,16 @@ class Machine:
         """Whether the device is one of this machine's simulated kind."""
         return device.type == self.kind
 
+    def initialise(self) -> None:
+        """Note that a device is used: PyTorch initialises a kind of device at its first use.
+
+        Raises:
+            RuntimeError: this process was forked from one that had used devices, in PyTorch's words.
+        """
+        initialise = getattr(getattr(torch, self.kind, None), "_lazy_init", None)
+        if initialise is not None:
+            initialise()
+
     def complete(self, device: Any) -> torch.device:
         """The device that a `device=` argument means, with its index where it has one.
 

@@ -161,6 +161,8 @@ class DeviceMode(TorchDispatchMode):
     @contextlib.contextmanager
     def moving_to(self, device: torch.device) -> Iterator[None]:
         """Within it `aten::_to_copy` lands on `device` in this thread, be it the CPU."""
+        if self._machine.owns(device):
+            self._machine.initialise()
         self._explicit.target = device
         try:
             yield

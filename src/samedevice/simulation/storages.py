@@ -58,7 +58,7 @@ def _constructor(machine: Machine, labels: LabelTable) -> Callable[..., Any]:
         device = machine.complete(device)
         if not machine.owns(device):
             return original(cls, *args, device=device, **kwargs)
-        getattr(getattr(torch, machine.kind), "_lazy_init", bool)()
+        machine.initialise()
         storage = original(cls, *args, **kwargs)
         setattr(storage, labels.attribute, device)
         hold(storage, device)
