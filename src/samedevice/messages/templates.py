@@ -157,6 +157,20 @@ _OWN_WORDS = (
         "expected device {device} but got device {other_device} for value tensor",
         places=(("self", "device"), ("values", "other_device")),
     ),
+    # Source: aten/src/ATen/native/Blas.cpp, dot_out.
+    Template(
+        "dot-out",
+        "{function}: Expected the output and input tensors to be on the same device, but got the output tensor on "
+        "{out_device}, the 'input' tensor on {device}, and the 'other' tensor on {other_device}",
+        places=(("out", "out_device"), ("self", "device"), ("other", "other_device")),
+    ),
+    Template(
+        "tensordot-out",
+        "tensordot: Expected the output and input tensors to be on the same device, but got the output tensor on "
+        "{out_device}, input tensor a on {device}, and input tensor b on {other_device}",
+        places=(("out", "out_device"), ("a", "device"), ("b", "other_device")),
+    ),
+    Template("resized-out", "expected device {device} but found {other_device}"),
     # Source: aten/src/ATen/native/cuda/Indexing.cu, masked_fill__cuda.
     Template(
         "masked-fill-mask",
@@ -218,7 +232,7 @@ _OWN_WORDS = (
         "sorter tensor device type {sorter_device} and input value tensor device type {device}",
         places=(("sorter", "sorter_device"), ("sorted_sequence", "device")),
     ),
-    Template("quantile", "quantile() q tensor must be on the same device as the input tensor"),
+    Template("quantile", "quantile() {argument} tensor must be on the same device as the input tensor"),
     Template(
         "gradient",
         "torch.gradient expected each tensor to be on the same device, but got devices {device} and {other_device}!",

@@ -34,6 +34,8 @@ class Operand:
     device: torch.device
     output: bool = False
     """Written to: an `out=` argument, or `self` of an in-place operator."""
+    is_out: bool = False
+    """An `out=` argument."""
     compared: bool = True
     """Looked at by the generated check: `out=` and positional arguments, not keyword-only ones."""
     position: int | None = None
@@ -60,6 +62,8 @@ class Call:
     """Outputs first, then in the order of the arguments."""
     arguments: Mapping[str, Any]
     """All arguments by name, tensors as they were given."""
+    origin: Call | None = None
+    """The call as it was made, where this one was derived from it for another operator's rule."""
 
     def of(self, argument: str) -> tuple[Operand, ...]:
         """The operands of one argument; empty where it is None or holds no tensor."""
@@ -75,13 +79,17 @@ class Call:
         devices = [operand.device for operand in self.operands]
         return next((device for device in devices if device.type != "cpu"), devices[0] if devices else None)
 
+    def among(self, operands: Iterable[Operand]) -> Call:
+        """The call as another operator sees it, with `operands`; a refusal still tells of all as they were given."""
+        return Call(self.operator, tuple(operands), self.arguments, self.origin or self)
+
     def only(self, *arguments: str) -> Call:
-        """The call with no other tensors than those of `arguments`."""
-        return Call(self.operator, tuple(o for o in self.operands if o.argument in arguments), self.arguments)
+        """The call with no other tensors than those of `arguments`, in that order."""
+        return self.among(operand for argument in arguments for operand in self.of(argument))
 
     def without(self, *arguments: str) -> Call:
         """The call with the tensors of `arguments` left out."""
-        return Call(self.operator, tuple(o for o in self.operands if o.argument not in arguments), self.arguments)
+        return self.among(operand for operand in self.operands if operand.argument not in arguments)
 
 
 def call_of(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> Call:
@@ -106,7 +114,7 @@ def call_of(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_
         is_output = argument.is_out or (inplace and argument.name == "self")
         compared = argument.is_out or not argument.kwarg_only
         (outputs if argument.is_out else inputs).extend(
-            Operand(argument.name, tensor, device_of(tensor), is_output, compared, position)
+            Operand(argument.name, tensor, device_of(tensor), is_output, argument.is_out, compared, position)
             for position, tensor in found
         )
     return Call(
@@ -153,8 +161,10 @@ def refusal(call: Call, kind: str, blamed: Operand | None = None, **values: obje
 
 def fault(call: Call, blamed: Operand | None = None) -> Fault:
     """What is known about the refused call; the operator goes without its overload, lists by position."""
+    call = call.origin or call
     operands = [_fault_operand(operand) for operand in call.operands]
-    index = next((i for i, operand in enumerate(call.operands) if operand is blamed), None)
+    tensor = None if blamed is None else blamed.tensor
+    index = next((i for i, operand in enumerate(call.operands) if operand.tensor is tensor), None)
     return Fault(call.operator.partition(".")[0] if "::" in call.operator else call.operator, tuple(operands), index)
 
 

@@ -81,7 +81,19 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "chain_matmul": _Function(function_rules.multi_dot, ("matrices",), (_VF,)),
     "gradient": _Function(function_rules.gradient, ("self", "spacing"), (torch,)),
     "matrix_rank": _Function(function_rules.matrix_rank, ("input", "tol"), (torch.linalg,), "aten::linalg_matrix_rank"),
-    "norm": _Function(function_rules.norm_out, ("self",), (torch.linalg,), "aten::linalg_norm"),
+    "norm": _Function(function_rules.result_with_input("linalg.norm", swapped=True), ("A",), (torch.linalg,)),
+    "matrix_norm": _Function(
+        function_rules.result_with_input("linalg.matrix_norm", swapped=True), ("A",), (torch.linalg,)
+    ),
+    "cond": _Function(function_rules.result_with_input("linalg.cond"), ("A",), (torch.linalg,)),
+    "pinv": _Function(function_rules.result_with_input("linalg.pinv"), ("A",), (torch.linalg,)),
+    "matrix_power": _Function(function_rules.result_with_input("matrix_power"), ("A",), (torch.linalg, torch)),
+    "tensorinv": _Function(function_rules.result_with_input("tensorinv"), ("A",), (torch.linalg,)),
+    "tensorsolve": _Function(function_rules.result_with_input("tensorsolve"), ("A", "B"), (torch.linalg,)),
+    "vecdot": _Function(function_rules.result_with_input("linalg.vecdot", swapped=True), ("x", "y"), (torch.linalg,)),
+    "ndtr": _Function(function_rules.distribution_out, ("self",), (torch.special,)),
+    "diff": _Function(own_rules.resized_out, ("self",), (torch,)),
+    "tensordot": _Function(function_rules.tensordot, ("self", "other"), (_VF,)),
     "sparse_csr_tensor": _Function(
         function_rules.compressed, ("crow_indices", "col_indices", "values"), (torch,), "aten::sparse_csr_tensor"
     ),
@@ -165,7 +177,9 @@ def _call_of(
         arguments["tensors"] = args
     arguments = {function_rules.ALIASES.get(key, key): value for key, value in arguments.items()}
     operands = tuple(
-        Operand(argument, tensor, device_of(tensor), output=argument == "out", position=position)
+        Operand(
+            argument, tensor, device_of(tensor), output=argument == "out", is_out=argument == "out", position=position
+        )
         for argument, value in arguments.items()
         for position, tensor in tensors_in(value)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 
@@ -16,16 +16,18 @@ __all__ = [
     "batch_norm",
     "compressed",
     "ctc_moved",
+    "distribution_out",
     "gradient",
     "inner",
     "matrix_rank",
     "meshgrid",
     "multi_dot",
-    "norm_out",
     "quantile",
+    "result_with_input",
     "rms_norm",
     "take_along_dim",
     "tensor_split",
+    "tensordot",
     "window",
 ]
 
@@ -121,9 +123,10 @@ def tensor_split(call: Call) -> torch.device | None:
 def quantile(call: Call) -> torch.device | None:
     """Source: native/Sorting.cpp, quantile_checks."""
     here = call.operands[0]
-    for operand in call.of("q"):
-        if operand.device != here.device:
-            raise refusal(call, "quantile", operand)
+    for argument in ("q", "out"):
+        for operand in call.of(argument):
+            if operand.device != here.device:
+                raise refusal(call, "quantile", operand, argument=argument)
     return here.device
 
 
@@ -145,16 +148,17 @@ def window(call: Call) -> torch.device | None:
 
 def inner(call: Call) -> torch.device | None:
     """The kind of device is compared here, its number by the operator. Source: native/Linear.cpp, inner."""
-    here, other = call.operands[:2]
-    if here.device.type != other.device.type:
-        raise refusal(
-            call,
-            "argument-device-type",
-            other,
-            device=here.device.type,
-            other_device=other.device.type,
-            function="inner",
-        )
+    here = call.operands[0]
+    for other in (*call.of("out"), *call.operands[1:]):
+        if other.device.type != here.device.type:
+            raise refusal(
+                call,
+                "argument-device-type",
+                other,
+                device=here.device.type,
+                other_device=other.device.type,
+                function="inner",
+            )
     return here.device
 
 
@@ -198,21 +202,49 @@ def matrix_rank(call: Call) -> torch.device | None:
     return here.device
 
 
-def norm_out(call: Call) -> torch.device | None:
-    """The message names the two the wrong way round. Source: native/LinearAlgebra.cpp, linalg_norm_out."""
-    here = call.operands[0]
+def result_with_input(name: str, swapped: bool = False) -> Callable[[Call], torch.device | None]:
+    """Linear algebra with `out=` elsewhere. Source: native/LinearAlgebraUtils.h, checkSameDevice.
+
+    Args:
+        name: What the message calls the function.
+        swapped: The caller passes the two the wrong way round, so the message has them so.
+    """
+
+    def rule(call: Call) -> torch.device | None:
+        here = call.operands[0].device
+        for out in call.of("out"):
+            if out.device != here:
+                said = (here, out.device) if swapped else (out.device, here)
+                raise refusal(
+                    call,
+                    "linalg-device",
+                    out,
+                    function=name,
+                    argument="result",
+                    device=said[0],
+                    other_device=said[1],
+                )
+        return here
+
+    return rule
+
+
+def distribution_out(call: Call) -> torch.device | None:
+    """Source: native/UnaryOps.cpp, special_ndtr_out."""
+    here = call.operands[0].device
     for out in call.of("out"):
-        if out.device != here.device:
-            raise refusal(
-                call,
-                "linalg-device",
-                out,
-                function="linalg.norm",
-                argument="result",
-                device=here.device,
-                other_device=out.device,
-            )
-    return here.device
+        if out.device != here:
+            raise refusal(call, "tensor-iterator", out, device=here, other_device=out.device)
+    return here
+
+
+def tensordot(call: Call) -> torch.device | None:
+    """Source: native/Linear.cpp, tensordot_out."""
+    a, b = call.operands[:2]
+    for out in call.of("out"):
+        if not out.device == a.device == b.device:
+            raise refusal(call, "tensordot-out", out, out_device=out.device, device=a.device, other_device=b.device)
+    return a.device
 
 
 def compressed(call: Call) -> torch.device | None:

@@ -12,7 +12,16 @@ import torch
 
 from samedevice.simulation.calls import Call, Operand, first_elsewhere, refusal
 
-__all__ = ["Rule", "any_device", "compared", "iterated", "out_follows_input"]
+__all__ = [
+    "Rule",
+    "any_device",
+    "assumed",
+    "compared",
+    "iterated",
+    "one_device",
+    "out_follows_input",
+    "out_follows_result",
+]
 
 Rule = Callable[[Call], "torch.device | None"]
 
@@ -65,7 +74,7 @@ def iterated(scalars: Collection[str] | None = None, kernel_needs: Collection[st
 
     def rule(call: Call) -> torch.device | None:
         device = call.common_device
-        if device is None or device.type == "cpu":
+        if device is None or device.type == "cpu" or not _fit(call):
             return device
         exempt: list[Operand] = []
         for operand in call.operands:
@@ -77,12 +86,21 @@ def iterated(scalars: Collection[str] | None = None, kernel_needs: Collection[st
                 raise refusal(call, "tensor-iterator", operand, device=device, other_device=operand.device)
         for operand in exempt:
             if operand.argument in kernel_needs:
-                # A functional call's result is operand 0, without being an argument.
-                index = call.operands.index(operand) + (0 if call.operands[0].output else 1)
+                # The result is operand 0 without being an argument, save for `out=`; `self` in place is both.
+                index = call.operands.index(operand) + (0 if call.operands[0].is_out else 1)
                 raise kernel_operand_refusal(call, operand, index)
         return device
 
     return rule
+
+
+def _fit(call: Call) -> bool:
+    """Whether shapes broadcast; an iterator looks at them before devices, and the operator itself will tell."""
+    try:
+        shape = torch.broadcast_shapes(*(o.tensor.shape for o in call.operands if not o.is_out))
+    except RuntimeError:
+        return False
+    return all(o.tensor.shape == shape for o in call.operands if o.output and not o.is_out)
 
 
 def kernel_operand_refusal(call: Call, operand: Operand, index: int) -> Exception:
@@ -98,6 +116,20 @@ def kernel_operand_refusal(call: Call, operand: Operand, index: int) -> Exceptio
     )
 
 
+def one_device(call: Call) -> torch.device | None:
+    """An iterator over tensors that were reshaped for it: one device for all, whatever their shapes."""
+    device = call.common_device
+    blamed = first_elsewhere(call.operands, device) if device is not None else None
+    if blamed is not None:
+        raise refusal(call, "tensor-iterator", blamed, device=device, other_device=blamed.device)
+    return device
+
+
+def assumed(call: Call) -> torch.device | None:
+    """What is assumed of operators that nothing is known of, as FakeTensor does: one device, 0-dim CPU tensors free."""
+    return one_device(call.among(operand for operand in call.operands if not operand.is_cpu_scalar))
+
+
 def out_follows_input(call: Call) -> torch.device | None:
     """Structured operators that make their result on the input's device and then find `out=` elsewhere.
 
@@ -111,6 +143,22 @@ def out_follows_input(call: Call) -> torch.device | None:
     if device.type == "cpu":
         raise refusal(call, "guard-kind", blamed, backend="CUDA", device=device)
     raise refusal(call, "out-device", blamed, device=device, other_device=blamed.device)
+
+
+def out_follows_result(rule: Rule) -> Rule:
+    """`out=` forms that torchgen makes up: the functional form runs, then its result is copied.
+
+    Source: torchgen/native_function_generation.py, `gen_composite_out_kernel`.
+    """
+
+    def both(call: Call) -> torch.device | None:
+        device = rule(call.among(operand for operand in call.operands if not operand.output))
+        for out in call.operands:
+            if out.output and device is not None and out.device != device:
+                raise refusal(call, "out-device", out, device=device, other_device=out.device)
+        return device
+
+    return both
 
 
 def any_device(argument: str | None = None) -> Rule:

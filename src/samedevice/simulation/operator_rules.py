@@ -17,7 +17,15 @@ import torch
 from samedevice.simulation import convolution_rules, own_rules
 from samedevice.simulation.calls import Call
 from samedevice.simulation.native_functions import NativeFunction, native_function
-from samedevice.simulation.operand_rules import Rule, any_device, compared, iterated, out_follows_input
+from samedevice.simulation.operand_rules import (
+    Rule,
+    any_device,
+    assumed,
+    compared,
+    iterated,
+    out_follows_input,
+    out_follows_result,
+)
 
 __all__ = ["has_kernel", "method_name", "rule_of"]
 
@@ -34,8 +42,8 @@ def route(operator: str, **names: str) -> Rule:
     """
 
     def rule(call: Call) -> torch.device | None:
-        operands = tuple(replace(o, argument=names[name], output=False) for name in names for o in call.of(name))
-        return _known_rule(operator, "CUDA")(Call(call.operator, operands, call.arguments))
+        operands = tuple(replace(o, argument=names[name]) for name in names for o in call.of(name))
+        return _known_rule(operator, "CUDA")(call.among(operands))
 
     return rule
 
@@ -99,6 +107,7 @@ _ROWS: Mapping[str, Rule] = {
     "set_": own_rules.set_storage,
     # --- joining
     "stack": route("cat", tensors="tensors"),
+    "sort.values": route("sort.values_stable", values="values", indices="indices", self="self"),
     "stack.out": route("cat.out", out="out", tensors="tensors"),
     "_stack": route("cat", tensors="tensors"),
     "_nested_tensor_from_tensor_list": route("cat", list="tensors"),
@@ -114,6 +123,7 @@ _ROWS: Mapping[str, Rule] = {
     "logical_xor": own_rules.logical,
     "addcmul": own_rules.addcmul,
     "addcmul_": own_rules.addcmul,
+    "rsub": route("sub.Tensor", other="self", self="other"),
     "addcdiv": iterated(()),
     "addcdiv_": iterated(()),
     "lerp": iterated(kernel_needs=("self", "end")),
@@ -125,7 +135,7 @@ _ROWS: Mapping[str, Rule] = {
     "ldexp": own_rules.ldexp,
     "ldexp_": own_rules.ldexp,
     "binary_cross_entropy": own_rules.binary_cross_entropy,
-    "binary_cross_entropy_with_logits": iterated(("self", "weight", "pos_weight")),
+    "binary_cross_entropy_with_logits": own_rules.cross_entropy_of_logits,
     "clamp.Tensor_out": iterated(()),
     "complex.default": route("complex.out", real="real", imag="imag"),
     "polar.default": route("polar.out", abs="abs", angle="angle"),
@@ -133,7 +143,22 @@ _ROWS: Mapping[str, Rule] = {
     "dist": route("sub.Tensor", self="self", other="other"),
     # --- linear algebra
     "mv": own_rules.matrix_vector,
+    "mv.out": route("addmv.out", out="self", self="mat", vec="vec"),
+    "dot.out": own_rules.dot_out,
+    "vdot.out": own_rules.dot_out,
+    "linear.out": own_rules.linear_out,
+    "addr_": route("addr.out", self="self", vec1="vec1", vec2="vec2"),
+    "softmax.int_out": route("_softmax.out", out="out", self="self"),
+    "log_softmax.int_out": route("_log_softmax.out", out="out", self="self"),
+    "min.unary_out": own_rules.extreme_out,
+    "max.unary_out": own_rules.extreme_out,
+    "mean.dtype_out": out_follows_input,
+    "logsumexp.out": out_follows_input,
+    "logcumsumexp.out": own_rules.resized_out,
+    "cummax.out": own_rules.resized_out,
+    "cummin.out": own_rules.resized_out,
     "cholesky_solve": own_rules.cholesky_solve,
+    "cholesky_solve.out": own_rules.cholesky_solve_out,
     "linalg_pinv": own_rules.pseudo_inverse,
     "linalg_lstsq.default": route("linalg_lstsq.out", self="self", b="b"),
     # --- torch.nn
@@ -176,8 +201,7 @@ def rule_of(func: Any, key: str) -> Rule:
     schema = func._schema
     namespace, _, name = schema.name.partition("::")
     if namespace != "aten":
-        # Unknown libraries: what FakeTensor assumes of them, one device and 0-dim CPU tensors free.
-        return iterated()
+        return assumed
     return _known_rule(f"{name}.{schema.overload_name}" if schema.overload_name else name, key)
 
 
@@ -186,13 +210,16 @@ def _known_rule(name: str, key: str) -> Rule:
     base = name.partition(".")[0]
     if key.startswith("Sparse") and base in _SPARSE_ROWS:
         return _SPARSE_ROWS[base]
-    row = _row(name)
+    function = native_function(name)
+    exact = _ROWS.get(f"{base}.{name.partition('.')[2] or 'default'}")
+    if exact is None and function is not None and not function.keys and _is_out(name):
+        return out_follows_result(_known_rule(_functional_name(name), key))
+    row = exact or _ROWS.get(base)
     if row is not None:
         return row if base not in _COMPARED_FIRST else _after_generated_check(name, key, row)
     if base.startswith("_foreach_"):
         return _foreach_rule(name)
-    function = native_function(name)
-    return iterated() if function is None else _yaml_rule(function, key)
+    return assumed if function is None else _yaml_rule(function, key)
 
 
 def _row(name: str) -> Rule | None:
@@ -201,22 +228,16 @@ def _row(name: str) -> Rule | None:
 
 
 def _yaml_rule(function: NativeFunction, key: str) -> Rule:
-    if _is_out(function.name) and not function.keys:
-        return _made_up_out_rule(function.name, key)
     if function.checked and function.has_kernel(_yaml_key(key)):
         return compared(method_name(function, key))
+    if _is_out(function.name) and function.structured and not function.inherits_iterator:
+        return out_follows_input
     if function.iterator:
-        return _iterator_rule(function)
+        # Operators of two inputs take one of them as a 0-dim CPU tensor, others none (the table has those that do).
+        return iterated() if _input_count(function.name) == 2 else iterated(())
     if function.has_kernel(_yaml_key(key)):
         return _nothing_compared
     return iterated()
-
-
-def _iterator_rule(function: NativeFunction) -> Rule:
-    if _is_out(function.name) and function.structured and not function.inherits_iterator:
-        return out_follows_input
-    # Operators of two inputs take one of them as a 0-dim CPU tensor, wider ones none (the table has those that do).
-    return iterated() if _input_count(function.name) <= 2 else iterated(())
 
 
 def _after_generated_check(name: str, key: str, rule: Rule) -> Rule:
@@ -228,18 +249,6 @@ def _after_generated_check(name: str, key: str, rule: Rule) -> Rule:
         return rule(call)
 
     return both
-
-
-def _made_up_out_rule(name: str, key: str) -> Rule:
-    """`out=` forms made up by torchgen call the functional form, then copy. Source: torchgen, `autogen`."""
-    base = name.partition(".")[0]
-    rule = _known_rule(base, key)
-
-    def without_out(call: Call) -> torch.device | None:
-        inputs = tuple(operand for operand in call.operands if not operand.output)
-        return rule(Call(call.operator, inputs, call.arguments))
-
-    return without_out
 
 
 def _foreach_rule(name: str) -> Rule:
@@ -255,8 +264,7 @@ def _foreach_rule(name: str) -> Rule:
     def rule(call: Call) -> torch.device | None:
         length = max((o.position for o in call.operands if o.position is not None), default=-1) + 1
         for position in range(length):
-            operands = tuple(o for o in call.operands if o.position == position)
-            single(Call(call.operator, operands, call.arguments))
+            single(call.among(operand for operand in call.operands if operand.position == position))
         return None
 
     return rule
@@ -297,6 +305,13 @@ def _is_cpu_choice(name: str) -> bool:
 def _yaml_key(key: str) -> str:
     """XPU kernels live outside the file, with the same checks: CUDA's entries stand in for them."""
     return key.replace("XPU", "CUDA")
+
+
+def _functional_name(name: str) -> str:
+    """The operator whose `out=` form torchgen made up: "transpose_copy.int" for "transpose_copy.int_out"."""
+    base, _, overload = name.partition(".")
+    overload = overload.removesuffix("out").removesuffix("_")
+    return f"{base}.{overload}" if overload else base
 
 
 @cache

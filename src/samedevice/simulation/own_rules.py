@@ -6,10 +6,12 @@ Rules of one operator or a small family. What many operators share is in `operan
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from samedevice.simulation.calls import Call, Operand, first_elsewhere, refusal
-from samedevice.simulation.operand_rules import compared, compared_refusal, iterated, kernel_operand_refusal
+from samedevice.simulation.operand_rules import compared, compared_refusal, iterated, kernel_operand_refusal, one_device
 
 __all__ = [
     "addcmul",
@@ -18,13 +20,18 @@ __all__ = [
     "binary_cross_entropy",
     "block_diag",
     "cholesky_solve",
+    "cholesky_solve_out",
+    "cross_entropy_of_logits",
     "ctc_loss",
+    "dot_out",
+    "extreme_out",
     "foreach_scalar",
     "fused_with_tensor_lr",
     "index",
     "index_fill",
     "index_put",
     "ldexp",
+    "linear_out",
     "logical",
     "masked_fill",
     "masked_index",
@@ -32,6 +39,7 @@ __all__ = [
     "matrix_vector",
     "packed_lengths",
     "pseudo_inverse",
+    "resized_out",
     "searchsorted",
     "segment_reduce",
     "set_storage",
@@ -51,7 +59,7 @@ def index(call: Call) -> torch.device | None:
     for operand in call.of("indices"):
         if operand.device.type != "cpu" and operand.device != device:
             raise refusal(call, "index-device", operand, device=device)
-    return _no_scalars(call.without("indices"))
+    return one_device(call.without("indices"))
 
 
 def masked_index(call: Call) -> torch.device | None:
@@ -65,7 +73,7 @@ def masked_index_put(call: Call) -> torch.device | None:
     values, mask = call.of("values")[0], call.of("mask")[0]
     if mask.device != values.device:
         raise refusal(call, "masked-fill-mask", mask, mask_device=mask.device, device=values.device)
-    adding = Call(call.operator, call.operands, {**call.arguments, "accumulate": True})
+    adding = replace(call, arguments={**call.arguments, "accumulate": True}, origin=call)
     return index_put(adding.only("self", "indices", "values"))
 
 
@@ -77,14 +85,13 @@ def index_put(call: Call) -> torch.device | None:
             continue
         if call.arguments.get("accumulate") and device.type != "cpu":
             raise refusal(call, "index-value", value, device=device, other_device=value.device)
-        _no_scalars(call.only("self", "values"))
+        one_device(call.only("self", "values"))
     return device
 
 
 def index_fill(call: Call) -> torch.device | None:
     """The value is read as a number; tensor and index meet in an iterator. Source: TensorAdvancedIndexing.cpp."""
-    _no_scalars(call.without("value"))
-    return call.device("self")
+    return one_device(call.only("self", "index"))
 
 
 def masked_fill(call: Call) -> torch.device | None:
@@ -112,6 +119,12 @@ def binary_cross_entropy(call: Call) -> torch.device | None:
     return iterated(("weight",))(call)
 
 
+def cross_entropy_of_logits(call: Call) -> torch.device | None:
+    """The target's part of the loss is multiplied by the logits in place. Source: native/Loss.cpp."""
+    rule = iterated(("self", "weight", "pos_weight"))
+    return rule(call.only("target", "self", "weight", "pos_weight"))
+
+
 def bilinear(call: Call) -> torch.device | None:
     """Sums of products by bmm: input by weight, then by the second input. Source: native/Linear.cpp, _trilinear."""
     first, second, weight = (call.of(argument)[0] for argument in ("i1", "i2", "i3"))
@@ -125,18 +138,15 @@ def bilinear(call: Call) -> torch.device | None:
 def pseudo_inverse(call: Call) -> torch.device | None:
     """Tolerances are made one-dimensional first. Source: native/LinearAlgebra.cpp, linalg_pinv."""
     matrix = call.of("self")[0]
-    return _no_scalars(call) if matrix.tensor.numel() else matrix.device
+    return one_device(call.only("atol", "rtol", "self")) if matrix.tensor.numel() else matrix.device
 
 
 def where(call: Call) -> torch.device | None:
     """0-dim inputs are moved first, from any device. Source: native/TensorCompare.cpp, where_self_out."""
-    device = call.device("out") or call.common_device
-    kept = tuple(o for o in call.operands if o.output or o.device == device or o.tensor.dim() > 0)
-    if device is not None and device.type != "cpu":
-        _no_scalars(Call(call.operator, kept, call.arguments))
-    else:
-        _no_scalars(call)
-    return device
+    device = call.without("out").common_device
+    if device is None or device.type == "cpu":
+        return _no_scalars(call)
+    return _no_scalars(call.among(o for o in call.operands if o.output or o.device == device or o.tensor.dim() > 0))
 
 
 def logical(call: Call) -> torch.device | None:
@@ -176,6 +186,59 @@ def matrix_vector(call: Call) -> torch.device | None:
         blamed = Operand("mat", matrix.tensor, matrix.device)
         raise compared_refusal(call, "wrapper_CUDA_addmv_", blamed, vector.device)
     return vector.device
+
+
+def dot_out(call: Call) -> torch.device | None:
+    """Source: native/Blas.cpp, dot_out and vdot_out."""
+    out, here, other = (call.of(argument)[0] for argument in ("out", "self", "other" if call.of("other") else "tensor"))
+    if not out.device == here.device == other.device:
+        name = call.operator.removeprefix("aten::").partition(".")[0]
+        raise refusal(
+            call, "dot-out", out, function=name, out_device=out.device, device=here.device, other_device=other.device
+        )
+    return out.device
+
+
+def linear_out(call: Call) -> torch.device | None:
+    """A product, with the bias added in the same step. Source: native/Linear.cpp, linear_out."""
+    fused = call.of("bias") and call.of("input")[0].tensor.dim() == 2
+    names = {"bias": "self", "input": "mat1", "weight": "mat2"} if fused else {"input": "self", "weight": "mat2"}
+    operands = [replace(operand, argument=names[name]) for name in names for operand in call.of(name)]
+    return compared(f"wrapper_CUDA_{'addmm' if fused else 'mm'}_out_out")(call.among((*call.of("out"), *operands)))
+
+
+def extreme_out(call: Call) -> torch.device | None:
+    """Source: native/ReduceAllOps.cpp, min and max of all elements with `out=`."""
+    here, out = call.of("self")[0], call.of("out")[0]
+    if here.device != out.device:
+        raise refusal(call, "plain-check", out, check_text="self.device() == out.device()")
+    return here.device
+
+
+def resized_out(call: Call) -> torch.device | None:
+    """Cumulative operators that resize `out=` by hand. Source: native/Resize.cpp, resize_output's device check."""
+    here = call.of("self")[0]
+    for out in call.operands:
+        if out.output and out.device != here.device:
+            raise refusal(call, "resized-out", out, device=here.device, other_device=out.device)
+    return here.device
+
+
+def cholesky_solve_out(call: Call) -> torch.device | None:
+    """Source: native/BatchLinearAlgebra.cpp, cholesky_solve_out."""
+    here = call.of("self")[0]
+    for out in call.of("out"):
+        if out.device != here.device:
+            raise refusal(
+                call,
+                "linalg-device",
+                out,
+                function="cholesky_solve",
+                argument="result",
+                device=out.device,
+                other_device=here.device,
+            )
+    return cholesky_solve(call)
 
 
 def cholesky_solve(call: Call) -> torch.device | None:
@@ -260,7 +323,7 @@ def attention(call: Call) -> torch.device | None:
     ask, the kernel is the one that a recent NVIDIA GPU takes.
     """
     query, key, value = (call.of(argument)[0] for argument in ("query", "key", "value"))
-    if not query.device.type == key.device.type == value.device.type:
+    if not query.device == key.device == value.device:
         raise refusal(
             call,
             "attention",
@@ -278,7 +341,7 @@ def attention(call: Call) -> torch.device | None:
             raise refusal(call, "tensor-iterator", mask, device=query.device, other_device=mask.device)
         blamed = Operand("attn_bias", mask.tensor, mask.device)
         raise compared_refusal(call, f"wrapper_CUDA___scaled_dot_product_{kernel}_attention", blamed, query.device)
-    return compared("wrapper_CUDA___scaled_dot_product_efficient_attention")(call.only("query", "key", "value"))
+    return query.device
 
 
 def _attention_kernel(query: torch.Tensor) -> str:

@@ -56,9 +56,9 @@ def cell(call: Call) -> torch.device | None:
         *(replace(operand, argument="hidden_bias") for operand in call.of("b_hh")),
     )
     name = "lstm" if lstm else "gru"
-    return compared(f"wrapper_CUDA___thnn_fused_{name}_cell")(Call(call.operator, operands, call.arguments))
+    return compared(f"wrapper_CUDA___thnn_fused_{name}_cell")(call.among(operands))
 
 
 def _product(call: Call, left: Operand, weight: Operand) -> None:
     operands = (replace(left, argument="self"), replace(weight, argument="mat2"))
-    compared("wrapper_CUDA_mm")(Call(call.operator, operands, call.arguments))
+    compared("wrapper_CUDA_mm")(call.among(operands))
