@@ -109,11 +109,13 @@ class _Makers:
         return self._completing(original)
 
     def _completing(self, original: Function) -> Function:
-        complete = self._machine.complete
+        machine = self._machine
 
         def factory(*args: Any, **kwargs: Any) -> Any:
             if kwargs.get("device") is not None:
-                kwargs["device"] = complete(kwargs["device"])
+                device = kwargs["device"] = machine.complete(kwargs["device"])
+                if machine.owns(device):
+                    machine.initialise()
             return original(*args, **kwargs)
 
         return factory
@@ -169,6 +171,7 @@ class _Makers:
             return self._labels.device_of(data) if isinstance(data, torch.Tensor) else None
         target = self._machine.complete(device)
         if self._machine.owns(target):
+            self._machine.initialise()
             kwargs["device"] = self._machine.host
         return target
 
