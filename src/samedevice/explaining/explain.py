@@ -27,7 +27,7 @@ from samedevice.explaining.routes import search
 from samedevice.explaining.sides import Side, choose_side
 from samedevice.explaining.sources import read_source
 from samedevice.explaining.special import special_suspect
-from samedevice.explaining.where_made import Made, Origins, discarded_move, where_made
+from samedevice.explaining.where_made import Made, Origins, discarded_move, root_made, where_made
 from samedevice.faults import fault_of
 from samedevice.findings import Culprit, Finding, Location, Operand, Raised
 from samedevice.messages import Recognised, recognise
@@ -87,6 +87,7 @@ def gather(error: BaseException, recognised: Recognised | None, origins: Origins
         evidence.suspect = _before_copy(_wrong_one(evidence.side, suspects, frames, origins), frames, origins)
     if evidence.suspect is not None:
         evidence.made = where_made(evidence.suspect, origins)
+        evidence.root = root_made(evidence.suspect, origins)
         expected = evidence.side.expected if evidence.side is not None else ""
         evidence.discarded = discarded_move(evidence.suspect, expected, origins)
     return evidence

@@ -24,7 +24,7 @@ from samedevice.explaining.syntax import call_name, is_discarded_move, move_call
 from samedevice.faults import Origin
 from samedevice.usercode import is_user_file
 
-__all__ = ["Made", "Origins", "discarded_move", "where_made"]
+__all__ = ["Made", "Origins", "discarded_move", "in_source", "root_made", "where_made"]
 
 
 class Origins(Protocol):
@@ -35,6 +35,9 @@ class Origins(Protocol):
 
     def moves_of(self, tensor: Any) -> Sequence[Origin]:
         """The copies on other devices that were made of it, oldest first."""
+
+    def root_of(self, tensor: Any) -> Origin | None:
+        """Where the data that it was computed from were made, moved or loaded."""
 
     def source_of(self, tensor: Any) -> Any:
         """The living tensor that it was copied or moved from, or None."""
@@ -89,6 +92,14 @@ def where_made(suspect: Suspect, origins: Origins | None) -> Made | None:
     if partial is not None and (recorded is None or recorded.event != "moved"):
         return partial
     return recorded or in_source(suspect)
+
+
+def root_made(suspect: Suspect, origins: Origins | None) -> Made | None:
+    """The line that made, moved or loaded the data that the suspect was computed from, where that was recorded."""
+    origin = origins.root_of(suspect.value) if origins is not None and is_tensor(suspect.value) else None
+    if origin is None or not is_user_file(origin.file):
+        return None
+    return Made(origin.file, origin.line, origin.function, origin.event, origin.operation, True)
 
 
 def in_source(suspect: Suspect) -> Made | None:

@@ -35,6 +35,8 @@ class _Record(NamedTuple):
     operation: str
     source: Any
     """A weak reference to the tensor that it was copied or moved from, or None."""
+    root: Any = None
+    """Of a computed one: the record of what was made, moved or loaded that its first operand goes back to."""
 
 
 class OriginTable:
@@ -54,7 +56,8 @@ class OriginTable:
             if storage is None or any(storage is other for other in known):
                 continue
             place = place or self._place()
-            self._note(storage, result, event, place)
+            root = self._root(known) if event.kind == "computed" else None
+            self._note(storage, result, event, place, root)
 
     def origin_of(self, tensor: Any) -> Origin | None:
         """Where the tensor's storage came from; None where that was not seen or lies outside the user's code."""
@@ -65,18 +68,33 @@ class OriginTable:
         """The copies of it that were made on other devices, oldest first."""
         return tuple(_as_origin(record) for record in self._read(tensor, self._moves) or () if record.file)
 
+    def root_of(self, tensor: Any) -> Origin | None:
+        """Where the data that it was computed from were made, moved or loaded; for others the same as `origin_of`."""
+        found = self._read(tensor, self._attribute)
+        root = (found.root or found) if found is not None else None
+        return _as_origin(root) if root is not None and root.file else None
+
     def source_of(self, tensor: Any) -> Any:
         """The living tensor that it was copied or moved from, or None."""
         found = self._read(tensor, self._attribute)
         return found.source() if found is not None and found.source is not None else None
 
-    def _note(self, storage: Any, result: torch.Tensor, event: Event, place: tuple[str, int, str]) -> None:
+    def _root(self, storages: list[Any]) -> _Record | None:
+        for storage in storages:
+            record: _Record | None = getattr(storage, self._attribute, None)
+            if record is not None:
+                return record.root or record
+        return None
+
+    def _note(
+        self, storage: Any, result: torch.Tensor, event: Event, place: tuple[str, int, str], root: _Record | None
+    ) -> None:
         kind: str = event.kind
         if kind == "computed" and event.operation.startswith(_COPIES):
             kind = "copied"
         source = event.operands[0] if event.operands and kind in ("moved", "copied") else None
         reference = weakref.ref(source) if source is not None else None
-        record = _Record(*place, kind, str(device_of(result)), event.operation, reference)
+        record = _Record(*place, kind, str(device_of(result)), event.operation, reference, root)
         setattr(storage, self._attribute, record)
         if kind == "moved" and source is not None:
             self._note_move(source, record)

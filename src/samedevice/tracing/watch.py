@@ -44,6 +44,10 @@ class Watch:
         """The copies of `tensor` made on other devices, oldest first."""
         return self._origins.moves_of(tensor)
 
+    def root_of(self, tensor: Any) -> Origin | None:
+        """The line where the data that `tensor` was computed from were made, moved or loaded."""
+        return self._origins.root_of(tensor)
+
     def source_of(self, tensor: Any) -> Any:
         """The living tensor that `tensor` was copied or moved from, or None."""
         return self._origins.source_of(tensor)

@@ -18,6 +18,7 @@ _LAYER = re.compile(r"RNN|LSTM|GRU")
 _METRIC = re.compile(
     r"metric|meter|score|accura|precision|recall|confusion|average|stat(istic)?s|evaluat|monitor", re.I
 )
+_MOST_SISTERS = 2_000
 _IN_PLACE = ("add", "sub", "mul", "div", "index_add", "scatter_add", "index_put", "copy", "maximum", "minimum")
 
 
@@ -167,26 +168,38 @@ def _entry(evidence: Evidence) -> Verdict | None:
     route = suspect.route if suspect is not None else None
     if suspect is None or route is None or not route.steps:
         return None
-    root = route.steps[0].owner
-    moved = _tensors_on(root, evidence.expected)
-    if not moved and not suspect.binding:
-        return None
+    sisters = [sister for sister in _tensors_in(route.steps[0].owner) if device_of(sister) == evidence.expected]
+    moved = [sister for sister in sisters if _was_moved(sister, evidence)]
     if moved:
-        return Verdict(
-            "nested-batch", f"{moved} other tensors of {route.base} are on {evidence.expected}; this one is not"
-        )
-    if evidence.made is not None and not evidence.made.recorded and suspect.binding is not None:
+        reason = f"{len(moved)} other tensors of {route.base} are on {evidence.expected}; this one is not"
+        return Verdict("nested-batch", reason)
+    if evidence.made is not None and not evidence.made.recorded and suspect.binding is not None and not sisters:
         return Verdict("nested-batch", f"the line that moves {route.base} does not reach it")
     return None
 
 
-def _tensors_on(root: object, device: str) -> int:
-    count, queue, seen = 0, [root], set[int]()
-    while queue and len(seen) < 2_000:
+def _was_moved(sister: object, evidence: Evidence) -> bool:
+    """Whether it was brought to its device. One that was made there, or computed where the wrong one was made, was not.
+
+    Without a record it counts as moved.
+    """
+    if evidence.origins is None:
+        return True
+    origin, root = evidence.origins.origin_of(sister), evidence.origins.root_of(sister)
+    if origin is None or root is None:
+        return True
+    made = evidence.made
+    together = made is not None and (made.file, made.function) == (origin.file, origin.function)
+    return origin.event == "moved" or (root.event == "moved" and not together)
+
+
+def _tensors_in(root: object) -> list[object]:
+    found, queue, seen = [], [root], set[int]()
+    while queue and len(seen) < _MOST_SISTERS:
         value = queue.pop()
         if is_tensor(value):
-            count += device_of(value) == device
+            found.append(value)
         elif id(value) not in seen and not is_module(value):
             seen.add(id(value))
             queue.extend(inner for _, _, inner in members(value))
-    return count
+    return found

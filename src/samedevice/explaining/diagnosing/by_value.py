@@ -7,6 +7,8 @@ import ast
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
 from samedevice.explaining.making import factory_call, from_data, is_literal
 from samedevice.explaining.live import is_module
+from samedevice.explaining.sources import Source
+from samedevice.explaining.where_made import Made
 
 __all__ = ["judge"]
 
@@ -31,32 +33,33 @@ def _split(evidence: Evidence) -> Verdict | None:
 
 
 def _default_device(evidence: Evidence) -> Verdict | None:
-    made = evidence.made
-    if made is None or made.event in ("moved", "loaded") or evidence.device != "cpu":
+    if evidence.device != "cpu":
         return None
-    statement = _making_part(evidence)
-    call = factory_call(statement, made.source)
-    if call is None:
-        data = from_data(statement, made.source)
-        call = data if data is not None and is_literal(data) else None
-    if call is None or (made.function in ("", "<module>") and not _in_loop(evidence)):
-        return None
-    name = made.source.text_of(call.func)
-    return Verdict("factory-default-device", f"{name} without `device=` makes it on the default device")
+    for made, part in ((evidence.made, _making_expression(evidence)), (evidence.root, None)):
+        if made is None or made.event in ("moved", "loaded"):
+            continue
+        if made.function in ("", "<module>") and not _in_loop(made):
+            continue
+        call = _default_call(part or made.statement, made.source)
+        if call is not None:
+            name = made.source.text_of(call.func)
+            return Verdict("factory-default-device", f"{name} without `device=` makes it on the default device")
+    return None
 
 
-def _making_part(evidence: Evidence) -> ast.AST | None:
-    """The expression that made it, where the failing line holds several; else the whole statement."""
-    suspect, made = evidence.suspect, evidence.made
-    if suspect is not None and isinstance(suspect.node, ast.expr) and suspect.route is None:
-        return suspect.node
-    return made.statement if made is not None else None
+def _default_call(node: ast.AST | None, source: Source) -> ast.Call | None:
+    """The factory without a device in `node`; data written in the source count as one."""
+    data = from_data(node, source)
+    return factory_call(node, source) or (data if data is not None and is_literal(data) else None)
 
 
-def _in_loop(evidence: Evidence) -> bool:
-    made = evidence.made
-    if made is None:
-        return False
+def _making_expression(evidence: Evidence) -> ast.expr | None:
+    """The expression that made it, where the failing line holds several."""
+    suspect = evidence.suspect
+    return suspect.node if suspect is not None and suspect.route is None and isinstance(suspect.node, ast.expr) else None
+
+
+def _in_loop(made: Made) -> bool:
     return any(
         isinstance(node, ast.For | ast.While) and node.lineno < made.line <= (node.end_lineno or 0)
         for node in ast.walk(made.source.tree)

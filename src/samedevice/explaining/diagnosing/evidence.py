@@ -44,6 +44,8 @@ class Evidence:
     side: Side | None = None
     suspect: Suspect | None = None
     made: Made | None = None
+    root: Made | None = None
+    """Where the data that the wrong tensor was computed from came from."""
     discarded: Made | None = None
     origins: Origins | None = None
     library_files: Sequence[str] = ()
