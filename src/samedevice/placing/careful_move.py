@@ -22,14 +22,14 @@ from samedevice.trees.walk import walk
 __all__ = ["careful_move", "move_error"]
 
 
-def careful_move(obj: Any, device: torch.device, non_blocking: bool, moved_at: dict[int, Tensor]) -> Any:
+def careful_move(obj: Any, device: torch.device, non_blocking: bool, moved_before: dict[int, Tensor]) -> Any:
     """Move nested data of any shape.
 
     Args:
         obj: nested data.
         device: where to.
         non_blocking: as for `Tensor.to`.
-        moved_at: tensors that were moved before, by the address of their original's storage.
+        moved_before: tensors that were moved before, by the id of their original.
 
     Returns:
         The data with its tensors on `device`; the same object where all are there.
@@ -38,17 +38,22 @@ def careful_move(obj: Any, device: torch.device, non_blocking: bool, moved_at: d
         PartError: something could not be moved; nothing is changed.
     """
     tree = scan(obj)
-    movers = [leaf for leaf in tree.leaves if type(leaf) is not Tensor or leaf.device != device]
-    return _Move(device, non_blocking, moved_at).move(tree, movers) if movers else obj
+    movers = _elsewhere(tree.leaves, device)
+    return _Move(device, non_blocking, moved_before).move(tree, movers) if movers else obj
+
+
+def _elsewhere(leaves: list[Any], device: torch.device) -> list[Any]:
+    """The leaves but for tensors that are there; whether anything else is there, only its own `to` knows."""
+    return [leaf for leaf in leaves if not isinstance(leaf, Tensor) or leaf.device != device]
 
 
 class _Move:
     """One call's state: where to, what has become of each object so far, and how to undo it."""
 
-    def __init__(self, device: torch.device, non_blocking: bool, moved_at: dict[int, Tensor]) -> None:
+    def __init__(self, device: torch.device, non_blocking: bool, moved_before: dict[int, Tensor]) -> None:
         self._device = device
         self._non_blocking = non_blocking
-        self._moved_at = moved_at
+        self._moved_before = moved_before
         self._new: dict[int, Any] = {}
         self._undo = Undo()
 
@@ -66,7 +71,7 @@ class _Move:
             raise
 
     def _move_tensors(self, tensors: list[Tensor]) -> None:
-        move_tensors(tensors, self._device, self._non_blocking, self._new, self._moved_at)
+        move_tensors(tensors, self._device, self._non_blocking, self._new, self._moved_before)
         for tensor in tensors:
             if tensor.__dict__:
                 self._carry_attributes(tensor)
@@ -89,7 +94,7 @@ class _Move:
         moved = self._new[id(tensor)]
         missing = {name: value for name, value in vars(tensor).items() if name not in vars(moved)}
         tree = scan(missing)
-        movers = [leaf for leaf in tree.leaves if id(leaf) not in self._new and leaf.device != self._device]
+        movers = [leaf for leaf in _elsewhere(tree.leaves, self._device) if id(leaf) not in self._new]
         vars(moved).update(self.move(tree, movers))
 
 

@@ -13,7 +13,7 @@ from samedevice.devices import parse
 from samedevice.placing.argument import argument_text
 from samedevice.placing.careful_move import careful_move, move_error
 from samedevice.placing.left_behind import refuse_left_behind
-from samedevice.placing.quick_move import quick_move
+from samedevice.placing.quick_move import met_again, quick_move
 from samedevice.trees.replace import PartError
 
 if TYPE_CHECKING:
@@ -59,14 +59,18 @@ def move_to_device(obj: T, device: DeviceLike, *, non_blocking: bool = False, st
     if strict:
         refuse_left_behind(obj, target, _name_of_argument())
     asynchronous = non_blocking and target.type not in _WAITED_FOR
-    moved_at: dict[int, Tensor] = {}
+    originals: list[Tensor] = []
+    copies: list[Tensor] = []
     try:
-        return quick_move(obj, target, asynchronous, moved_at)  # type: ignore[no-any-return]
+        result = quick_move(obj, target, asynchronous, originals, copies)
+        if not originals or not met_again(originals):
+            return result  # type: ignore[no-any-return]
     except Exception:
         # Whatever it was, it is met again below, where an error gets its path.
         pass
     try:
-        return careful_move(obj, target, asynchronous, moved_at)  # type: ignore[no-any-return]
+        moved_before = dict(zip(map(id, originals), copies, strict=True))
+        return careful_move(obj, target, asynchronous, moved_before)  # type: ignore[no-any-return]
     except PartError as error:
         cause = error.__cause__
         raise move_error(obj, _name_of_argument(), error.part, cause, target) from cause

@@ -1,9 +1,8 @@
 """The short way for what most batches are: a tree of containers and plain tensors in which nothing is met twice.
 
 One recursion moves and rebuilds, with no bookkeeping for shared parts: a shared part or a cycle with a tensor in it
-shows as a storage that is met again, one without as running out of fuel. At that, and at whatever else is unusual, an
-exception is raised and `careful_move` gives the answer. It must be the same answer wherever this way gives one; a test
-compares them.
+shows as memory that is met again (`met_again`), one without as running out of fuel. Then, and at whatever else is
+unusual, `careful_move` gives the answer. It must be the same answer wherever this way gives one; a test compares them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from torch import Tensor
 from samedevice.trees.containers import KINDS
 from samedevice.trees.kinds import ATOM, LEAF, OPAQUE
 
-__all__ = ["Detour", "quick_move"]
+__all__ = ["Detour", "met_again", "quick_move"]
 
 _MOST_CONTAINERS = 100_000
 _DEEPEST = 100
@@ -32,7 +31,8 @@ def quick_move(
     obj: Any,
     device: torch.device,
     non_blocking: bool,
-    moved_at: dict[int, Tensor],
+    originals: list[Tensor],
+    copies: list[Tensor],
     fuel: Iterator[int] | None = None,
     depth: int = _DEEPEST,
 ) -> Any:
@@ -44,12 +44,14 @@ def quick_move(
         obj: nested data.
         device: where to.
         non_blocking: as for `Tensor.to`.
-        moved_at: receives each moved tensor under the address of its original's storage.
+        originals: receives each tensor that is moved.
+        copies: receives what became of it.
         fuel: one for each container that may still be entered.
         depth: how many containers may still lie within each other.
 
     Returns:
-        The data with its tensors on `device`; the same object where all are there.
+        The data with its tensors on `device`; the same object where all are there. It holds if `met_again(originals)`
+        is false.
 
     Raises:
         Detour: the data needs the careful way.
@@ -66,7 +68,7 @@ def quick_move(
     elif cls is list or cls is tuple:
         pairs = enumerate(obj)
     elif cls is Tensor:
-        return quick_move((obj,), device, non_blocking, moved_at)[0]
+        return quick_move((obj,), device, non_blocking, originals, copies)[0]
     else:
         kind = KINDS[cls]
         if kind is ATOM or kind is OPAQUE:
@@ -83,20 +85,19 @@ def quick_move(
         if child_class is Tensor:
             if child.device == device:
                 continue
-            # The address of the storage, without making the Python object that `untyped_storage()` returns.
-            storage = child.data_ptr()
-            if offset := child.storage_offset():
-                storage -= offset * child.element_size()
-            if storage in moved_at or child.__dict__ or (not child.is_contiguous() and 0 in child.stride()):
+            if child.storage_offset() or child.__dict__ or (not child.is_contiguous() and 0 in child.stride()):
+                # A part of some memory, one with attributes, an expanded one.
                 raise Detour
-            moved = moved_at[storage] = to(child, device, non_blocking=True) if non_blocking else to(child, device)
+            moved = to(child, device, non_blocking=True) if non_blocking else to(child, device)
+            originals.append(child)
+            copies.append(moved)
         elif child_class in _PLAIN:
             continue
         else:
             if not depth:
                 raise Detour
             next(fuel := fuel or iter(range(_MOST_CONTAINERS)))
-            moved = quick_move(child, device, non_blocking, moved_at, fuel, depth - 1)
+            moved = quick_move(child, device, non_blocking, originals, copies, fuel, depth - 1)
             if moved is child:
                 continue
         if changed is None:
@@ -107,3 +108,15 @@ def quick_move(
     if kind is not None:
         return kind.build(obj, changed)
     return tuple(changed) if cls is tuple else changed
+
+
+def met_again(originals: list[Tensor]) -> bool:
+    """Whether two tensors have the same memory, or are one.
+
+    Args:
+        originals: tensors that begin where their storage begins.
+
+    Returns:
+        True where the careful way must look at them.
+    """
+    return len(set(map(Tensor.data_ptr, originals))) < len(originals)

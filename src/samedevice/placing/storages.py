@@ -32,7 +32,7 @@ def move_tensors(
     device: torch.device,
     non_blocking: bool,
     new: dict[int, Any],
-    moved_at: dict[int, Tensor] | None = None,
+    moved_before: dict[int, Tensor] | None = None,
 ) -> None:
     """Move tensors of exactly the type `Tensor`; each may come several times.
 
@@ -41,8 +41,8 @@ def move_tensors(
         device: where to.
         non_blocking: as for `Tensor.to`.
         new: receives each moved tensor under the id of its original.
-        moved_at: tensors that were moved before, by the address of their original's storage. One whose storage turns
-            out to be shared is moved again, with the others.
+        moved_before: tensors that were moved before, by the id of their original. One that turns out to share its
+            memory is moved again, with the others.
 
     Raises:
         PartError: a tensor could not be moved.
@@ -65,10 +65,9 @@ def move_tensors(
                 alone[-id(stretch[0])] = stretch[0]
             else:
                 _move_stretch(stretch, device, non_blocking, new)
-    for address, moved in (moved_at or {}).items():
-        if address in alone:
-            new[id(alone.pop(address))] = moved
-    _move_each(alone.values(), device, non_blocking, new)
+    if moved_before:
+        new.update((id(tensor), moved_before[id(tensor)]) for tensor in alone.values() if id(tensor) in moved_before)
+    _move_each([tensor for tensor in alone.values() if id(tensor) not in new], device, non_blocking, new)
 
 
 def _move_each(tensors: Iterable[Tensor], device: torch.device, non_blocking: bool, new: dict[int, Any]) -> None:

@@ -62,7 +62,8 @@ class _Registered(Container):
         return self._rebuild(obj, {name: get(id(child), child) for name, child in self._named(obj).items()})
 
 
-_registered: dict[type, Container] = {}
+_registered: dict[type, _Registered | None] = {}
+"""None: opened by its attributes, each subclass by its own."""
 
 
 class _Kinds(dict[type, Kind]):
@@ -79,9 +80,9 @@ KINDS = _Kinds()
 
 
 def _kind_of(cls: type) -> Kind:
-    registered = next((_registered[base] for base in cls.__mro__ if base in _registered), None)
-    if registered is not None:
-        return registered
+    for base in cls.__mro__:
+        if base in _registered:
+            return _registered[base] or AttributesOf(cls)
     if issubclass(cls, _ATOMS):
         return ATOM
     return instead_of_to(cls) or (LEAF if _moves_itself(cls) else without_to(cls) or standard(cls) or _by_shape(cls))
@@ -147,7 +148,7 @@ def register_container(
         raise UsageError(f"{cls.__qualname__} is a type of Python itself, which moves as it always does")
     if (children is None) != (rebuild is None):
         raise UsageError(f"{cls.__qualname__}: children and rebuild go together; give both or neither")
-    _registered[cls] = AttributesOf(cls) if children is None or rebuild is None else _Registered(children, rebuild)
+    _registered[cls] = None if children is None or rebuild is None else _Registered(children, rebuild)
     KINDS.clear()
     return cls
 
@@ -161,6 +162,7 @@ def unregister_container(cls: type) -> None:
     Raises:
         UsageError: it was not.
     """
-    if _registered.pop(cls, None) is None:
+    if cls not in _registered:
         raise UsageError(f"{cls.__qualname__} was not registered")
+    del _registered[cls]
     KINDS.clear()
