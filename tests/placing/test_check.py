@@ -149,15 +149,27 @@ def weight_norm(module):
             )
         ),
         lambda: torch.compile(nn.Linear(2, 2)),
+        lambda: torch.jit.trace(nn.Sequential(nn.Linear(2, 2)), torch.zeros(1, 2)),
+        lambda: torch.jit.script(nn.Linear(2, 2)),
+        lambda: torch.fx.symbolic_trace(nn.Linear(2, 2)),
     ],
 )
-@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_modules_that_are_right_are_silent_before_and_after_a_move(make):
     model = make()
     optimizer = torch.optim.AdamW(model.parameters())
     assert found(check(model, optimizer=optimizer)) == []
     with samedevice.simulate("cuda"):
         assert found(check(model.to("cuda"), optimizer=optimizer)) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*nested tensors.*:UserWarning")
+def test_parameters_and_inputs_without_a_shape():
+    ragged = [torch.zeros(2), torch.zeros(3)]
+    nested = [torch.nested.nested_tensor(ragged, layout=layout) for layout in (torch.strided, torch.jagged)]
+    report = check(nn.Sequential(nn.LazyLinear(2)), [*nested, torch.eye(2).to_sparse()])
+    assert report.ok
+    assert [placement.shape for placement in report.placements] == [(), (), (), (), (2, 2)]
 
 
 def test_registered_modules_in_a_list_besides_are_no_fault():
@@ -369,6 +381,20 @@ def test_models_on_several_devices_on_purpose():
         assert found(check(model)) == [("split-model", "model[1]")]
         model.hf_device_map = {"0": 0, "1": "cpu"}
         assert check(model).ok
+
+
+def test_a_model_that_a_device_map_has_spread():
+    accelerate = pytest.importorskip("accelerate")
+    with samedevice.simulate("cuda:2"):
+        model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
+        accelerate.dispatch_model(model, device_map={"0": 0, "1": 1, "2": "cpu"}, main_device=0)
+        report = check(model, torch.zeros(1, 2))
+        assert report.ok
+        assert report.notes == (
+            "The model is on several devices (cuda:0, cuda:1 and meta); that is taken as on purpose.",
+            "The model moves its inputs itself, so the batch may be anywhere.",
+        )
+        assert check(model, device="cuda:0").ok
 
 
 def test_data_parallel_moves_its_inputs_and_wants_its_module_on_the_first_device():

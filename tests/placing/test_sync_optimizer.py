@@ -191,6 +191,8 @@ def row(name, optimizer):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_goes_on_as_if_nothing_had_moved(name):
+    if name == "Muon" and not hasattr(optim, "Muon"):
+        pytest.skip("torch has Muon from 2.9 on")
     # `capturable` needs an accelerator from the start.
     route = ["cuda:0", "cuda:1", "cuda:0"] if "capturable" in name else ["cpu", "cuda:0", "cuda:1", "cpu"]
     with samedevice.simulate("cuda:2"):

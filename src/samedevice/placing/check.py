@@ -85,7 +85,7 @@ def _flow(found: Collection, device: str | None, multi_device: bool | None) -> F
 def _notes(found: Collection, flow: Flow, findings: Sequence[Finding]) -> Iterator[str]:
     model = [placement for placement in found.placements if placement.role == "model"]
     if is_on_purpose(model, flow):
-        on = listed(list(dict.fromkeys(placement.device for placement in model)))
+        on = listed(list(dict.fromkeys(placement.device for placement in model if not placement.holder)), most=8)
         yield f"The model is on several devices ({on}); that is taken as on purpose."
     if flow.moves_inputs:
         yield "The model moves its inputs itself, so the batch may be anywhere."

@@ -99,9 +99,10 @@ def _placement(role: str, path: str, tensor: torch.Tensor, kind: str, **more: An
 
 
 def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The shape; () for nested tensors and lazy parameters, which have none."""
     try:
-        return tuple(int(size) for size in tensor.shape)
-    except (RuntimeError, TypeError, ValueError):  # a nested tensor has no one shape
+        return () if tensor.is_nested else tuple(int(size) for size in tensor.shape)
+    except RuntimeError:
         return ()
 
 

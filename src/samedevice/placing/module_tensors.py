@@ -60,7 +60,11 @@ def submodules(root: nn.Module, name: str) -> Iterator[tuple[Path, nn.Module]]:
         if id(module) not in seen:
             seen.add(id(module))
             yield path, module
-            children = instance_attributes(module).get("_modules", {})
+            attributes = instance_attributes(module)
+            # A traced module keeps its tensors in another one, to which it passes everything on (2.6 to 2.13).
+            if (traced := attributes.get("_actual_script_module")) is not None:
+                stack.append((path, traced))
+            children = attributes.get("_modules", {})
             stack += [
                 (path / child_step(module, key), child)
                 for key, child in reversed(children.items())

@@ -33,8 +33,9 @@ __all__ = ["plain_tensors"]
 MOST_OBJECTS = 20_000
 """An attribute that leads to more objects than this is a module's surroundings, not its part."""
 
-_INTERNAL = frozenset(vars(nn.Module()))
-"""What every module keeps in its instance dictionary, whatever the version of torch: parameters, hooks, `training` …"""
+_INTERNAL = frozenset([*vars(nn.Module()), "_hf_hook", "_old_forward"])
+"""What every module keeps in its instance dictionary, whatever the version of torch: parameters, hooks, `training` …;
+and what accelerate adds to those that it dispatches (1.15): its hook holds the weights that were taken out."""
 _RECOMPUTED = ("_orig", "_g", "_v", "_bar")
 """Names under which `weight_norm`, `spectral_norm` and pruning keep what each forward makes the attribute from."""
 
