@@ -47,6 +47,8 @@ _NUMBERS_FROM_TENSORS = ("aten::linspace", "aten::logspace")
 """Factories whose tensor arguments are read as numbers: the result does not follow them."""
 _NOTHING_TO_DO = "aten::record_stream"
 """Has no kernel for the CPU, and on a device nothing to wait for."""
+_MADE_OF_PARTS = ("aten::_sparse_coo_tensor_with_dims_and_tensors",)
+"""C++ gives it all options of its values, `pin_memory` too; a device that Python names has moved the parts before."""
 
 
 class Operator:
@@ -309,7 +311,8 @@ class DeviceMode(TorchDispatchMode):
             if pinned:
                 raise RuntimeError("Only dense CPU tensors can be pinned")
             return self._machine.complete(device), {**kwargs, "device": self._machine.host}, False
-        if device.type == "cpu" and "pin_memory" not in kwargs and operator.kind != "factory":
+        says_nothing = "pin_memory" not in kwargs or operator.name in _MADE_OF_PARTS
+        if device.type == "cpu" and says_nothing and operator.kind != "factory":
             return None, {name: value for name, value in kwargs.items() if name != "device"}, False
         return device, {**kwargs, "pin_memory": False} if pinned else kwargs, pinned
 
@@ -361,9 +364,13 @@ class DeviceMode(TorchDispatchMode):
                 self._edges.note(first, operand, there)
 
     def _observe(self, event: observers.EventKind, operator: Operator, result: Any, args: Any, kwargs: Any) -> None:
-        results = tuple(_tensors((result,), _NO_KEYWORDS))
+        results = (result,) if type(result) is _Tensor else tuple(_tensors((result,), _NO_KEYWORDS))
         if results:
-            observers.notify(event, operator.name, results, tuple(_tensors(args, kwargs)))
+            if operator.plain:
+                operands = tuple([value for value in args if isinstance(value, _Tensor)])
+            else:
+                operands = tuple(_tensors(args, kwargs))
+            observers.notify(event, operator.name, results, operands)
 
 
 def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: dict[str, Any]) -> Any:
