@@ -17,7 +17,7 @@ _GENERATED = ("<frozen", "<eval_with_key", "<attrs generated", "<string>", "<unk
 
 @functools.cache
 def _library_roots() -> tuple[str, ...]:
-    paths = {sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    paths: set[str | None] = {sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")}
     paths.update(site.getsitepackages() if hasattr(site, "getsitepackages") else [])
     user_site = site.getusersitepackages() if hasattr(site, "getusersitepackages") else None
     paths.add(user_site)
