@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from samedevice.linting.devices.facts import Conflict, Fact
+from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.places import CPU, Certainty, Place, resolve
-from samedevice.linting.devices.values import Held, Module, Origin, Tensor
+from samedevice.linting.devices.values import Held, Origin, Tensor
 
-__all__ = ["conflict_over", "held_of", "is_certain", "made_here", "on_accelerator", "origin_of", "where_made"]
+__all__ = ["held_of", "is_certain", "is_tensor", "made_here", "on_accelerator", "origin_of", "where_made"]
 
 
-def conflict_over(fact: Fact, kind: type[Tensor] | type[Module] | None = None) -> Conflict | None:
-    """The fact as a conflict whose culprit is of that kind, or None."""
-    if not isinstance(fact, Conflict):
-        return None
-    return fact if kind is None or isinstance(fact.culprit.value, kind) else None
+def is_tensor(conflict: Conflict) -> bool:
+    """Whether the culprit is a tensor and no module, generator or optimizer."""
+    return isinstance(conflict.culprit.value, Tensor)
 
 
 def origin_of(conflict: Conflict) -> Origin | None:

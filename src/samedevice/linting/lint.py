@@ -1,10 +1,11 @@
-"""Linting: files in, findings out. Nothing is run and torch is not needed; a file that cannot be read stops no other."""
+"""Linting: files in, findings out. Nothing is run, torch is not needed, and an unreadable file stops no other."""
 
 from __future__ import annotations
 
 import ast
 import os
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from samedevice.config import Config
 from samedevice.findings import Culprit, FileError, Finding, Location, Report
@@ -75,7 +76,7 @@ def _findings(facts: list[Fact], parsed: Source) -> Iterator[Finding]:
     seen: set[tuple[str, int, int]] = set()
     blamed = {id(fact.tensor.origin.node) for fact in facts if isinstance(fact, MoveDiscarded) and fact.tensor.origin}
     for fact in facts:
-        rule = next((rule for rule in rules() if rule.claims(fact)), None)
+        rule = next((rule for rule in rules() if isinstance(fact, rule.kind) and rule.claims(fact)), None)
         culprit = _origin(fact)
         if rule is None or culprit in blamed:
             continue
@@ -94,7 +95,7 @@ def _origin(fact: Fact) -> int | None:
     return id(origin.node) if origin is not None else None
 
 
-def _finding(rule: Rule, fact: Fact, node: ast.AST, parsed: Source) -> Finding:
+def _finding(rule: Rule[Any], fact: Fact, node: ast.AST, parsed: Source) -> Finding:
     (line, column), (end_line, end_column) = parsed.span(node)
     return Finding(
         code=rule.code,

@@ -7,6 +7,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from samedevice.findings import Fix
 from samedevice.linting.devices.facts import Fact
@@ -15,21 +16,30 @@ from samedevice.linting.source import Source
 __all__ = ["ORDER", "Rule", "rules"]
 
 
+F = TypeVar("F", bound=Fact)
+
+
+def _surface(fact: Fact) -> ast.AST:
+    return fact.node
+
+
 def _no_fix(fact: Fact, source: Source) -> Fix | None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Generic[F]):
     """Speaks for one cause. The first rule of `ORDER` that claims a fact reports it; no fact is reported twice."""
 
     code: str
     slug: str
-    claims: Callable[[Fact], bool]
-    at: Callable[[Fact], ast.AST]
+    kind: type[Fact] | tuple[type[Fact], ...]
+    """The facts that it looks at."""
+    claims: Callable[[F], bool]
+    message: Callable[[F, Source], str]
+    at: Callable[[F], ast.AST] = _surface
     """The node where the finding is reported: where the mend goes, else where the fault surfaces."""
-    message: Callable[[Fact, Source], str]
-    fix: Callable[[Fact, Source], Fix | None] = _no_fix
+    fix: Callable[[F, Source], Fix | None] = _no_fix
 
 
 ORDER = (
@@ -64,6 +74,6 @@ ORDER = (
 
 
 @functools.cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[Rule[Any], ...]:
     """Every rule, in order."""
     return tuple(importlib.import_module(f"samedevice.linting.rules.{name}").RULE for name in ORDER)

@@ -71,7 +71,7 @@ def _walk(folder: Path, config: Config, inherited: tuple[_Pattern, ...]) -> Iter
         is_folder = entry.is_dir(follow_symlinks=False)
         if not is_folder and not (entry.name.endswith(".py") and entry.is_file()):
             continue
-        if config.excludes(path) or _ignored(patterns, os.path.abspath(path), is_folder=is_folder):
+        if config.excludes(path) or _ignored(patterns, str(path.absolute()), is_folder=is_folder):
             continue
         if is_folder:
             yield from _walk(path, config, patterns)
@@ -97,7 +97,7 @@ def _patterns(folder: Path) -> tuple[_Pattern, ...]:
     except OSError:
         return ()
     lines = (line.rstrip() for line in text.splitlines())
-    root = os.path.abspath(folder)
+    root = str(folder.absolute())
     return tuple(_pattern(line, root) for line in lines if line and not line.startswith("#"))
 
 

@@ -9,10 +9,19 @@ from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.lattice import same_place
 from samedevice.linting.devices.operation_tables import RECURRENT, WEIGHTED
 from samedevice.linting.devices.places import CPU, Location, Place, resolve
-from samedevice.linting.devices.values import Module, Tensor
+from samedevice.linting.devices.values import Module, Tensor, Value
 from samedevice.linting.source import Source
 
-__all__ = ["device_expression", "own_device_name", "place_name", "tensor_of", "text_of"]
+__all__ = [
+    "device_expression",
+    "here",
+    "line_of",
+    "own_device_name",
+    "place_name",
+    "tensor_of",
+    "text_of",
+    "there",
+]
 
 _LONGEST = 60
 
@@ -35,6 +44,22 @@ def place_name(place: Location | None) -> str:
     return found.name
 
 
+def here(conflict: Conflict) -> str:
+    """Where the culprit is."""
+    return place_name(conflict.culprit.place)
+
+
+def there(conflict: Conflict) -> str:
+    """Where the other operand is."""
+    return place_name(conflict.other.place)
+
+
+def line_of(node: ast.AST | None) -> int:
+    """The line of a node, 0 where it has none."""
+    line: int = getattr(node, "lineno", 0)
+    return line
+
+
 def tensor_of(operand: Operand) -> Tensor | None:
     """The operand's tensor, or None where it is a module or something else."""
     return operand.value if isinstance(operand.value, Tensor) else None
@@ -45,8 +70,8 @@ def device_expression(
 ) -> str | None:
     """An expression for the device where the culprit should be.
 
-    The function's own name for that device comes first, then the device of a tensor or layer that is at hand there, then
-    a name from outside, then the device as text.
+    The function's own name for that device comes first, then the device of a tensor or layer that is at hand there,
+    then a name from outside, then the device as text.
 
     Args:
         conflict: what happened.
@@ -71,13 +96,16 @@ def _candidates(conflict: Conflict, source: Source, right: Operand) -> Iterator[
     yield from (name for name, place in conflict.where.devices if same_place(place, right.place))
     if isinstance(right.value, Tensor) and _is_simple(right.node):
         yield f"{source.segment(right.node)}.device"
-    elif isinstance(right.value, Module) and conflict.where.in_module and _is_simple(right.node):
-        if right.value.cls is None and right.value.name in WEIGHTED - RECURRENT:
-            yield f"{source.segment(right.node)}.weight.device"
+    elif conflict.where.in_module and _has_weight(right.value) and _is_simple(right.node):
+        yield f"{source.segment(right.node)}.weight.device"
     yield from (name for name, place in conflict.where.outer_devices if same_place(place, right.place))
     found = resolve(right.place) if right.place is not None else None
     if isinstance(found, Place) and not isinstance(found.index, str):
         yield f'"{found}"'
+
+
+def _has_weight(value: Value) -> bool:
+    return isinstance(value, Module) and value.cls is None and value.name in WEIGHTED - RECURRENT
 
 
 def _is_known_before(expression: str, node: ast.AST, conflict: Conflict, source: Source) -> bool:

@@ -121,7 +121,7 @@ def _of_object(machine: Machine, value: Module | Instance, name: str, node: ast.
     if name == "__class__" and value.cls is not None:
         return value.cls
     if value.cls is None or value.cls.opaque or value.open:
-        return machine.symbol(f"{id(value)}.{name}")
+        return _unseen(machine, value, name)
     return UNKNOWN
 
 
@@ -138,9 +138,16 @@ def _of_module(machine: Machine, value: Module, name: str, node: ast.AST) -> Val
         # Assigned somewhere that is not seen here.
         if name in _MODULE_METHODS:
             return Method(value, name)
-        found = machine.symbol(f"{id(value)}.{name}")
-        return found
+        return _unseen(machine, value, name)
     return Method(value, name)
+
+
+def _unseen(machine: Machine, value: Module | Instance, name: str) -> Value:
+    """An attribute that is set somewhere else: not known, and the same at every reading."""
+    cls = value.cls.node.name if value.cls is not None else "…"
+    found = Symbol.named(f"{cls}.{name}", "part")
+    machine.memory.write(value.attributes, name, found)
+    return found
 
 
 _MODULE_METHODS = frozenset(
@@ -306,10 +313,14 @@ def write_item(machine: Machine, target: ast.Subscript, new: Value) -> None:
         setter = read(machine, value, "__setitem__", target)
         machine.call(setter, Arguments([key, new], [target.slice, target]), target)
     elif isinstance(value, Module) and isinstance(key, Constant) and isinstance(key.value, int):
-        if -len(value.children) <= key.value < len(value.children):
-            children = list(value.children)
-            children[key.value] = new
-            machine.memory.assign(value, "children", children)
+        _write_child(machine, value, key.value, new)
+
+
+def _write_child(machine: Machine, value: Module, position: int, new: Value) -> None:
+    if -len(value.children) <= position < len(value.children):
+        children = list(value.children)
+        children[position] = new
+        machine.memory.assign(value, "children", children)
 
 
 def _write_entry(machine: Machine, value: Mapping, key: Value, new: Value, target: ast.Subscript) -> None:
@@ -326,9 +337,10 @@ def _write_entry(machine: Machine, value: Mapping, key: Value, new: Value, targe
 
 def _note_apart(machine: Machine, value: Mapping, new: Value) -> None:
     old = value.element
-    if value.apart is None and isinstance(old, Tensor) and isinstance(new, Tensor):
-        if difference(moves.place_of(old), moves.place_of(new)) is Certainty.CERTAIN:
-            machine.memory.assign(value, "apart", (old, new))
+    if value.apart is not None or not isinstance(old, Tensor) or not isinstance(new, Tensor):
+        return
+    if difference(moves.place_of(old), moves.place_of(new)) is Certainty.CERTAIN:
+        machine.memory.assign(value, "apart", (old, new))
 
 
 def _write_position(machine: Machine, value: Sequence, key: Value, new: Value) -> None:

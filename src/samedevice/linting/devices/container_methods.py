@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from samedevice.linting.devices import attributes, moves, optimizers
 from samedevice.linting.devices.lattice import join, join_all
@@ -87,7 +88,7 @@ def _inside(other: Sequence) -> list[Value]:
 def two_apart(values: list[Value]) -> tuple[Tensor, Tensor] | None:
     """Two tensors of a list that are certainly on different devices, or None."""
     tensors = [value for value in values if isinstance(value, Tensor)]
-    for first, second in zip(tensors, tensors[1:], strict=False):
+    for first, second in itertools.pairwise(tensors):
         if difference(moves.place_of(first), moves.place_of(second)) is Certainty.CERTAIN:
             return first, second
     return None

@@ -230,7 +230,7 @@ _Named = tuple[tuple[str, Location], ...]
 
 def _named_devices(frame: Frame) -> tuple[_Named, _Named]:
     """Expressions that name a device: the function's own variables and arguments, and those from outside it."""
-    own = {name: place for name, place in _devices_in(frame.scopes[0])}
+    own = dict(_devices_in(frame.scopes[0]))
     if isinstance(frame.receiver, Instance | Module):
         own |= {f"self.{name}": place for name, place in _devices_in(frame.receiver.attributes)}
     if isinstance(frame.node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -62,7 +62,7 @@ class Memory:
             self._set(target, key, after)
 
     def join(self, undone: Writes, done: Writes) -> None:
-        """The state after two branches: `undone` holds the first one's writes, `done` the second one's, in force now."""
+        """The state after two branches: `undone` holds the first one's writes, `done` those of the second, in force."""
         for key in undone.keys() | done.keys():
             target, name, before, first = undone.get(key) or (*done[key][:3], done[key][2])
             second = done[key][3] if key in done else before
@@ -139,5 +139,6 @@ def _join_items(first: Iterable[Any], second: Iterable[Any]) -> tuple[Value, ...
     if len(first) != len(second):
         return None
     return tuple(
-        join(a, b) if isinstance(a, Value) and isinstance(b, Value) else UNKNOWN for a, b in zip(first, second)
+        join(a, b) if isinstance(a, Value) and isinstance(b, Value) else UNKNOWN
+        for a, b in zip(first, second, strict=True)
     )

@@ -1,7 +1,7 @@
 """What each operation demands of the devices of its operands, by PyTorch's names.
 
-Source: device_check in native_functions.yaml and the uses of TensorIterator, torch 2.13; unlisted operations demand nothing
-here, so that what is not known stays silent.
+Source: device_check in native_functions.yaml and the uses of TensorIterator, torch 2.13. Operations that are not listed
+demand nothing here: what is not known stays silent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Operations on several tensors: what they demand of the places of their operands, and where the result is.
 
-Source of the demands: torch/_native_functions.yaml's `device_check` (one device for all, no exception for tensors without
+Source of the demands: `device_check` in torch's native_functions.yaml (one device for all, also for tensors without
 dimensions: "strict") and ATen's TensorIterator (a 0-dim CPU tensor may join: "elementwise"), torch 2.13.
 """
 

@@ -189,7 +189,6 @@ def _now(owner: Module, name: str) -> Value | None:
 
 
 def _rebuilt(machine: Machine, optimizer: Optimizer) -> str | None:
-    """The name of the model that is trained now, where the optimizer holds an earlier one made by the same expression."""
     trained = machine.backward.get("modules")
     if not isinstance(trained, Sequence) or not trained.items:
         return None

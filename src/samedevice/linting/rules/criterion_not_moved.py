@@ -5,29 +5,23 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact, Operand
+from samedevice.linting import mending, wording
+from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.values import Tensor
-from samedevice.linting.evidence import conflict_over, is_certain
+from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    conflict = conflict_over(fact)
-    return conflict is not None and conflict.role == "criterion" and is_certain(conflict)
-
-
-def _at(fact: Fact) -> ast.AST:
-    return fact.node
+def _claims(fact: Conflict) -> bool:
+    return fact.role == "criterion" and is_certain(fact)
 
 
 def _weight(conflict: Conflict) -> Operand:
     return conflict.culprit if conflict.culprit.argument in ("weight", "pos_weight") else conflict.other
 
 
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, Conflict)
+def _message(fact: Conflict, source: Source) -> str:
     weight = _weight(fact)
     other = fact.other if weight is fact.culprit else fact.culprit
     return (
@@ -36,8 +30,7 @@ def _message(fact: Fact, source: Source) -> str:
     )
 
 
-def _fix(fact: Fact, source: Source) -> Fix | None:
-    assert isinstance(fact, Conflict)
+def _fix(fact: Conflict, source: Source) -> Fix | None:
     weight = _weight(fact)
     other = fact.other if weight is fact.culprit else fact.culprit
     held = weight.value.held if isinstance(weight.value, Tensor) else None
@@ -45,10 +38,7 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
         return None
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and any(part is held.node for part in _arguments(node)):
-            device = wording.device_expression(fact, source, at=node, beside=other)
-            if device is None:
-                return None
-            return Fix(f"….to({device})", (edits.append(source, node, f".to({device})"),))
+            return mending.moved(node, wording.device_expression(fact, source, at=node, beside=other), source)
     return None
 
 
@@ -56,4 +46,4 @@ def _arguments(node: ast.Call) -> list[ast.expr]:
     return [*node.args, *(keyword.value for keyword in node.keywords)]
 
 
-RULE = Rule("SD122", "criterion-not-moved", _claims, _at, _message, _fix)
+RULE = Rule("SD122", "criterion-not-moved", Conflict, _claims, _message, fix=_fix)

@@ -6,20 +6,14 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact, Operand
+from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.values import Generator
-from samedevice.linting.evidence import conflict_over
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    conflict = conflict_over(fact)
-    return conflict is not None and conflict.role == "generator"
-
-
-def _at(fact: Fact) -> ast.AST:
-    return fact.node
+def _claims(fact: Conflict) -> bool:
+    return fact.role == "generator"
 
 
 def _sides(conflict: Conflict) -> tuple[Operand, Operand]:
@@ -29,8 +23,7 @@ def _sides(conflict: Conflict) -> tuple[Operand, Operand]:
     return conflict.other, conflict.culprit
 
 
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, Conflict)
+def _message(fact: Conflict, source: Source) -> str:
     generator, wanted = _sides(fact)
     name = wording.text_of(generator.node, source)
     return (
@@ -39,8 +32,7 @@ def _message(fact: Fact, source: Source) -> str:
     )
 
 
-def _fix(fact: Fact, source: Source) -> Fix | None:
-    assert isinstance(fact, Conflict)
+def _fix(fact: Conflict, source: Source) -> Fix | None:
     generator, wanted = _sides(fact)
     made = generator.value
     if not isinstance(made, Generator) or not isinstance(made.origin.node, ast.Call):
@@ -53,4 +45,4 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
     return Fix(text, (edits.replace(source, call, text),))
 
 
-RULE = Rule("SD111", "generator-device", _claims, _at, _message, _fix)
+RULE = Rule("SD111", "generator-device", Conflict, _claims, _message, fix=_fix)

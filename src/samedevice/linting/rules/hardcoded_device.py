@@ -6,36 +6,32 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact
-from samedevice.linting.evidence import conflict_over, made_here, on_accelerator, origin_of
+from samedevice.linting.devices.facts import Conflict
+from samedevice.linting.evidence import made_here, on_accelerator, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    conflict = conflict_over(fact)
-    origin = origin_of(conflict) if conflict is not None else None
-    return conflict is not None and origin is not None and origin.literal and on_accelerator(conflict)
+def _claims(fact: Conflict) -> bool:
+    origin = origin_of(fact)
+    return origin is not None and origin.literal and on_accelerator(fact)
 
 
-def _at(fact: Fact) -> ast.AST:
-    assert isinstance(fact, Conflict)
+def _at(fact: Conflict) -> ast.AST:
     origin = origin_of(fact)
     assert origin is not None
     return origin.node
 
 
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, Conflict)
-    line = getattr(fact.node, "lineno", 0)
+def _message(fact: Conflict, source: Source) -> str:
+    line = wording.line_of(fact.node)
     return (
-        f"`{wording.text_of(_at(fact), source)}` names {wording.place_name(fact.culprit.place)}; line {line} uses it with a "
-        f"tensor on {wording.place_name(fact.other.place)}"
+        f"`{wording.text_of(_at(fact), source)}` names {wording.here(fact)}; line {line} uses it with a "
+        f"tensor on {wording.there(fact)}"
     )
 
 
-def _fix(fact: Fact, source: Source) -> Fix | None:
-    assert isinstance(fact, Conflict)
+def _fix(fact: Conflict, source: Source) -> Fix | None:
     node = _at(fact)
     device = wording.device_expression(fact, source, at=node)
     if (
@@ -51,4 +47,4 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
     return Fix(text, (edits.replace(source, node, text),))
 
 
-RULE = Rule("SD107", "hardcoded-device", _claims, _at, _message, _fix)
+RULE = Rule("SD107", "hardcoded-device", Conflict, _claims, _message, at=_at, fix=_fix)

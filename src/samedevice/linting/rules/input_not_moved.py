@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-
-from samedevice.findings import Fix
-from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact
-from samedevice.linting.devices.values import Tensor
-from samedevice.linting.evidence import conflict_over, is_certain
+from samedevice.linting import mending, wording
+from samedevice.linting.devices.facts import Conflict
+from samedevice.linting.evidence import is_certain, is_tensor
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    conflict = conflict_over(fact, Tensor)
-    return conflict is not None and is_certain(conflict)
+def _claims(fact: Conflict) -> bool:
+    return is_tensor(fact) and is_certain(fact)
 
 
-def _at(fact: Fact) -> ast.AST:
-    return fact.node
-
-
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, Conflict)
+def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    return (
-        f"`{name}` is on {wording.place_name(fact.culprit.place)} and {fact.operation} needs it on "
-        f"{wording.place_name(fact.other.place)}"
-    )
+    return f"`{name}` is on {wording.here(fact)} and {fact.operation} needs it on {wording.there(fact)}"
 
 
-def _fix(fact: Fact, source: Source) -> Fix | None:
-    assert isinstance(fact, Conflict)
-    device = wording.device_expression(fact, source)
-    if device is None or not isinstance(fact.culprit.node, ast.expr):
-        return None
-    name = wording.text_of(fact.culprit.node, source)
-    return Fix(f"{name}.to({device})", (edits.append(source, fact.culprit.node, f".to({device})"),))
-
-
-RULE = Rule("SD101", "input-not-moved", _claims, _at, _message, _fix)
+RULE = Rule("SD101", "input-not-moved", Conflict, _claims, _message, fix=mending.move_at_use)

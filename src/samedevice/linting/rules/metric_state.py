@@ -6,39 +6,28 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact
-from samedevice.linting.devices.values import Tensor
-from samedevice.linting.evidence import conflict_over, held_of, is_certain
+from samedevice.linting.devices.facts import Conflict
+from samedevice.linting.evidence import held_of, is_certain, is_tensor
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    conflict = conflict_over(fact, Tensor)
-    if conflict is None or not is_certain(conflict):
+def _claims(fact: Conflict) -> bool:
+    held = held_of(fact)
+    if not is_tensor(fact) or not is_certain(fact):
         return False
-    held = held_of(conflict)
-    if conflict.role == "inplace" and isinstance(conflict.node, ast.AugAssign):
+    if fact.role == "inplace" and isinstance(fact.node, ast.AugAssign):
         return held is None or not held.in_module
     return held is not None and held.kind == "attribute" and not held.in_module and held.accumulates
 
 
-def _at(fact: Fact) -> ast.AST:
-    return fact.node
-
-
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, Conflict)
+def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    return (
-        f"`{name}` is kept on {wording.place_name(fact.culprit.place)} from call to call and meets a tensor on "
-        f"{wording.place_name(fact.other.place)}"
-    )
+    return f"`{name}` is kept on {wording.here(fact)} from call to call and meets a tensor on {wording.there(fact)}"
 
 
-def _fix(fact: Fact, source: Source) -> Fix | None:
+def _fix(fact: Conflict, source: Source) -> Fix | None:
     """The new value goes to what is kept, so that what was counted before stays where it is."""
-    assert isinstance(fact, Conflict)
     node, kept = fact.other.node, fact.culprit.node
     if (
         not isinstance(fact.node, ast.AugAssign)
@@ -50,4 +39,4 @@ def _fix(fact: Fact, source: Source) -> Fix | None:
     return Fix(f"{wording.text_of(node, source)}{suffix}", (edits.append(source, node, suffix),))
 
 
-RULE = Rule("SD121", "metric-state", _claims, _at, _message, _fix)
+RULE = Rule("SD121", "metric-state", Conflict, _claims, _message, fix=_fix)

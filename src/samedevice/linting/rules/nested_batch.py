@@ -5,21 +5,19 @@ from __future__ import annotations
 import ast
 
 from samedevice.linting import wording
-from samedevice.linting.devices.facts import Conflict, Fact
-from samedevice.linting.devices.values import Tensor
-from samedevice.linting.evidence import conflict_over, held_of, is_certain
+from samedevice.linting.devices.facts import Conflict
+from samedevice.linting.evidence import held_of, is_certain, is_tensor
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    conflict = conflict_over(fact, Tensor)
-    if conflict is None or not is_certain(conflict) or conflict.role in ("numpy", "lengths"):
+def _claims(fact: Conflict) -> bool:
+    if not is_tensor(fact) or not is_certain(fact):
         return False
-    held = held_of(conflict)
+    held = held_of(fact)
     if held is not None:
         return held.kind == "attribute" and not held.in_module and held.movable
-    return _is_item(conflict.culprit.node)
+    return _is_item(fact.culprit.node)
 
 
 def _is_item(node: ast.AST) -> bool:
@@ -29,19 +27,11 @@ def _is_item(node: ast.AST) -> bool:
     )
 
 
-def _at(fact: Fact) -> ast.AST:
-    return fact.node
-
-
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, Conflict)
+def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
     held = held_of(fact)
     whole = f"; {held.owner}.to() does not move it" if held is not None else ""
-    return (
-        f"`{name}` is on {wording.place_name(fact.culprit.place)}, the rest of the batch on "
-        f"{wording.place_name(fact.other.place)}{whole}"
-    )
+    return f"`{name}` is on {wording.here(fact)}, the rest of the batch on {wording.there(fact)}{whole}"
 
 
-RULE = Rule("SD108", "nested-batch", _claims, _at, _message)
+RULE = Rule("SD108", "nested-batch", Conflict, _claims, _message)

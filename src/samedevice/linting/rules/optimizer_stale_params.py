@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import ast
 
-from samedevice.linting.devices.facts import Fact, StaleParameters
+from samedevice.linting import wording
+from samedevice.linting.devices.facts import StaleParameters
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    return isinstance(fact, StaleParameters)
+def _claims(fact: StaleParameters) -> bool:
+    return True
 
 
-def _at(fact: Fact) -> ast.AST:
-    assert isinstance(fact, StaleParameters)
+def _at(fact: StaleParameters) -> ast.AST:
     built_here = fact.optimizer.function == fact.where.function
     return fact.optimizer.node if built_here else fact.node
 
 
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, StaleParameters)
-    line = getattr(fact.node, "lineno", 0)
+def _message(fact: StaleParameters, source: Source) -> str:
+    line = wording.line_of(fact.node)
     return (
-        f"`{fact.name}` is replaced after this optimizer is built: its step in line {line} changes parameters that the model "
-        "no longer has; build the optimizer afterwards"
+        f"`{fact.name}` is replaced after this optimizer is built: its step in line {line} changes parameters that "
+        "the model no longer has; build the optimizer afterwards"
     )
 
 
-RULE = Rule("SD202", "optimizer-stale-params", _claims, _at, _message)
+RULE = Rule("SD202", "optimizer-stale-params", StaleParameters, _claims, _message, at=_at)

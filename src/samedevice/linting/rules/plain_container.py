@@ -6,44 +6,40 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact
+from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.values import Held, Module, Tensor
-from samedevice.linting.evidence import conflict_over, held_of
+from samedevice.linting.evidence import held_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    conflict = conflict_over(fact)
-    held = held_of(conflict) if conflict is not None else None
+def _claims(fact: Conflict) -> bool:
+    held = held_of(fact)
     return held is not None and held.kind == "container" and held.in_module
 
 
-def _held(fact: Fact) -> Held:
-    assert isinstance(fact, Conflict)
+def _held(fact: Conflict) -> Held:
     held = held_of(fact)
     assert held is not None
     return held
 
 
-def _at(fact: Fact) -> ast.AST:
+def _at(fact: Conflict) -> ast.AST:
     return _held(fact).node
 
 
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, Conflict)
+def _message(fact: Conflict, source: Source) -> str:
     held = _held(fact)
     kind = "modules" if isinstance(fact.culprit.value, Module) else "tensors"
-    line = getattr(fact.node, "lineno", 0)
+    line = wording.line_of(fact.node)
     return (
         f"the {kind} in `self.{held.name}` are in a plain container, so {held.owner}.to() leaves them on "
-        f"{wording.place_name(fact.culprit.place)}; line {line} uses them with a tensor on {wording.place_name(fact.other.place)}"
+        f"{wording.here(fact)}; line {line} uses them with a tensor on {wording.there(fact)}"
     )
 
 
-def _fix(fact: Fact, source: Source) -> Fix | None:
+def _fix(fact: Conflict, source: Source) -> Fix | None:
     held = _held(fact)
-    assert isinstance(fact, Conflict)
     value = _assigned(source, held)
     torch_nn = _name_of_nn(source)
     if value is None or torch_nn is None or not _can_register(fact):
@@ -93,4 +89,4 @@ def _name_of_nn(source: Source) -> str | None:
     return "torch.nn" if imports_torch else None
 
 
-RULE = Rule("SD104", "plain-container", _claims, _at, _message, _fix)
+RULE = Rule("SD104", "plain-container", Conflict, _claims, _message, at=_at, fix=_fix)

@@ -6,27 +6,21 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Fact, MoveDiscarded
+from samedevice.linting.devices.facts import MoveDiscarded
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    return isinstance(fact, MoveDiscarded)
+def _claims(fact: MoveDiscarded) -> bool:
+    return True
 
 
-def _at(fact: Fact) -> ast.AST:
-    return fact.node
-
-
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, MoveDiscarded)
+def _message(fact: MoveDiscarded, source: Source) -> str:
     name = wording.text_of(fact.target, source)
     return f"the result of `{wording.text_of(fact.node.value, source)}` is dropped; `{name}` itself stays where it is"
 
 
-def _fix(fact: Fact, source: Source) -> Fix | None:
-    assert isinstance(fact, MoveDiscarded)
+def _fix(fact: MoveDiscarded, source: Source) -> Fix | None:
     if not isinstance(fact.target, ast.Name | ast.Attribute | ast.Subscript):
         return None
     if isinstance(fact.target, ast.Name) and not _is_own(fact.target.id, fact.where.node):
@@ -46,4 +40,4 @@ def _is_own(name: str, function: ast.AST | None) -> bool:
     )
 
 
-RULE = Rule("SD105", "result-discarded", _claims, _at, _message, _fix)
+RULE = Rule("SD105", "result-discarded", MoveDiscarded, _claims, _message, fix=_fix)

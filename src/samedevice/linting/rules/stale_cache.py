@@ -6,48 +6,45 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Fact
-from samedevice.linting.devices.values import Held, Tensor
-from samedevice.linting.evidence import conflict_over, held_of, is_certain, origin_of
+from samedevice.linting.devices.facts import Conflict
+from samedevice.linting.devices.values import Held
+from samedevice.linting.evidence import held_of, is_certain, is_tensor, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
 
-def _claims(fact: Fact) -> bool:
-    conflict = conflict_over(fact, Tensor)
-    held = held_of(conflict) if conflict is not None else None
-    if conflict is None or held is None or not is_certain(conflict):
+def _claims(fact: Conflict) -> bool:
+    held = held_of(fact)
+    if held is None or not is_tensor(fact) or not is_certain(fact):
         return False
     if held.kind == "cache":
         return True
-    origin = origin_of(conflict)
+    origin = origin_of(fact)
     placed = origin is not None and origin.how in ("made on", "moved") and not origin.literal
     return held.kind == "attribute" and placed and not held.function.endswith("__init__")
 
 
-def _held(fact: Fact) -> Held:
-    assert isinstance(fact, Conflict)
+def _held(fact: Conflict) -> Held:
     held = held_of(fact)
     assert held is not None
     return held
 
 
-def _at(fact: Fact) -> ast.AST:
+def _at(fact: Conflict) -> ast.AST:
     return _held(fact).node
 
 
-def _message(fact: Fact, source: Source) -> str:
-    assert isinstance(fact, Conflict)
+def _message(fact: Conflict, source: Source) -> str:
     held = _held(fact)
     name = f"self.{held.name}" if held.owner else held.name
-    line = getattr(fact.node, "lineno", 0)
+    line = wording.line_of(fact.node)
     return (
-        f"`{name}` keeps a tensor that was made on {wording.place_name(fact.culprit.place)}; a later call needs it on "
-        f"{wording.place_name(fact.other.place)} (line {line})"
+        f"`{name}` keeps a tensor that was made on {wording.here(fact)}; a later call needs it on "
+        f"{wording.there(fact)} (line {line})"
     )
 
 
-def _fix(fact: Fact, source: Source) -> Fix | None:
+def _fix(fact: Conflict, source: Source) -> Fix | None:
     held = _held(fact)
     if held.kind != "attribute":
         return None
@@ -73,4 +70,4 @@ def _device_given(node: ast.If) -> ast.expr | None:
     return None
 
 
-RULE = Rule("SD118", "stale-cache", _claims, _at, _message, _fix)
+RULE = Rule("SD118", "stale-cache", Conflict, _claims, _message, at=_at, fix=_fix)
