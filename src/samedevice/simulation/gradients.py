@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.autograd.graph
 
-from samedevice.simulation.labels import LabelTable
+from samedevice.simulation.labels import LabelTable, is_active
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.refusing import refuse
 
@@ -45,7 +45,8 @@ class CrossDeviceEdges:
         pending: what is noted and has no hook yet; empty in the ordinary case.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, labels: LabelTable) -> None:
+        self._labels = labels
         self.pending: list[_Crossing] = []
 
     def note(self, result: torch.Tensor, operand: torch.Tensor, device: torch.device) -> None:
@@ -60,15 +61,15 @@ class CrossDeviceEdges:
         for crossing in mine:
             result, operand = crossing.result(), crossing.operand()
             if result is not None and operand is not None:
-                bring_back(result, operand, crossing.device)
+                bring_back(result, operand, crossing.device, self._labels)
 
 
-def bring_back(result: torch.Tensor, operand: torch.Tensor, device: torch.device) -> None:
+def bring_back(result: torch.Tensor, operand: torch.Tensor, device: torch.device, labels: LabelTable) -> None:
     """Hook the node that computed `result` so that the gradient for `operand` arrives on `device`."""
     for node in _nodes_of(result):
         places = [i for i, edge in enumerate(node.next_functions) if _leads_to(edge, operand)]
         if places:
-            node.register_hook(_moving(places, device))
+            node.register_hook(_moving(places, device, labels))
             return
 
 
@@ -88,10 +89,12 @@ def _leads_to(edge: tuple[Any, int], operand: torch.Tensor) -> bool:
     return node is operand.grad_fn and output == operand.output_nr
 
 
-def _moving(places: list[int], device: torch.device) -> Callable[[Any, Any], tuple[Any, ...]]:
-    def move(inputs: tuple[Any, ...], _outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        moved = (g.to(device) if i in places and g is not None else g for i, g in enumerate(inputs))
-        return tuple(moved)
+def _moving(places: list[int], device: torch.device, labels: LabelTable) -> Callable[[Any, Any], Any]:
+    def move(inputs: tuple[Any, ...], _outputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        # A graph may outlive its simulation: then all is on the CPU.
+        if not is_active(labels):
+            return None
+        return tuple(g.to(device) if i in places and g is not None else g for i, g in enumerate(inputs))
 
     return move
 

@@ -60,5 +60,5 @@ class Mover:
         with self._mode.moving_to(device):
             result: torch.Tensor = _to_copy(tensor, dtype=dtype, memory_format=memory_format)
         if result.requires_grad:
-            bring_back(result, tensor, self._labels.device_of(tensor))
+            bring_back(result, tensor, self._labels.device_of(tensor), self._labels)
         return result

@@ -59,7 +59,7 @@ def simulate(machine: str = "cuda") -> Iterator[Machine]:
             "Mend: leave the other simulate() first."
         )
     labels = LabelTable()
-    edges = CrossDeviceEdges()
+    edges = CrossDeviceEdges(labels)
     mode = DeviceMode(made, labels, edges)
     machine_module.activate(made)
     labels_module.activate(labels)
