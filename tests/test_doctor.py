@@ -43,7 +43,7 @@ def test_without_torch(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "version", missing)
     lines = doctor.examine()
     assert ("torch", "not installed; mend: pip install torch", "note") in [(x.topic, x.text, x.state) for x in lines]
-    assert lines[-1].text == "lint, fix of source, explain, inspect and causes work"
+    assert lines[-1].text == "lint, explain, inspect and causes work"
 
 
 def test_a_broken_torch_is_said_to_be_broken(monkeypatch):

@@ -48,7 +48,7 @@ def examine() -> tuple[Line, ...]:
     torch, problem = _import_torch()
     if torch is None:
         lines.append(problem)
-        lines.append(Line("without torch", "lint, fix of source, explain, inspect and causes work"))
+        lines.append(Line("without torch", "lint, explain, inspect and causes work"))
         return tuple(lines)
     return (*lines, *_build(torch), *_devices(torch))
 

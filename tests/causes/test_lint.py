@@ -47,8 +47,8 @@ def test_both_comments_silence_it(cause, example):
     assert found(silenced(example, "noqa: SD999")) == found(example.wrong_script)
 
 
-@pytest.mark.parametrize("cause", [cause for cause in all_causes() if cause.not_static], ids=lambda cause: cause.slug)
-def test_a_cause_said_to_be_invisible_in_source_is(cause):
+def test_a_cause_said_to_be_invisible_in_source_is():
     """Once the linter sees it, the reason in the cause's file has to go."""
-    for example in cause.examples:
-        assert cause.code not in {code for code, _ in found(example.wrong_script)}
+    for cause in all_causes():
+        for example in cause.examples if cause.not_static else ():
+            assert cause.code not in {code for code, _ in found(example.wrong_script)}

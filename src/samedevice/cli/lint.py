@@ -37,6 +37,10 @@ def main(argv: list[str]) -> int:
     """Lint the files that `argv` names; see `samedevice lint --help`."""
     options = _parser().parse_args(argv)
     config = _config(options)
+    if options.diff:
+        return _show_changes(options, config)
+    if options.fix:
+        _make_changes(options, config)
     report = lint(options.paths, config=config)
     if options.format == "text":
         print(reports.to_text(report, colours=colours(sys.stdout)), end="")
@@ -58,6 +62,27 @@ def _parser() -> Parser:
         "--unsafe-fixes", action="store_true", help="with --fix or --diff: also edits that may change more"
     )
     return parser
+
+
+def _show_changes(options: Namespace, config: Config) -> int:
+    """Print what `--fix` would change; 1 where there is something to find, as without `--diff`."""
+    from samedevice.fixing import proposed_changes
+
+    for change in proposed_changes(options.paths, config=config, unsafe=options.unsafe_fixes):
+        print(change.diff, end="")
+    report = lint(options.paths, config=config)
+    for error in report.errors:
+        print(f"{error.file}: {error.message}", file=sys.stderr)
+    return _status(report)
+
+
+def _make_changes(options: Namespace, config: Config) -> None:
+    # Loaded here: mending brings the machinery of running scripts, which linting alone has no use for.
+    from samedevice.fixing import fix_files
+
+    changes = fix_files(options.paths, config=config, unsafe=options.unsafe_fixes)
+    for change in changes:
+        print(f"{change.file}: mended", file=sys.stderr)
 
 
 def _config(options: Namespace) -> Config:

@@ -1,0 +1,34 @@
+"""Each fix is made: it turns the wrong example into the right one, changes nothing the second time, and compiles."""
+
+import pytest
+
+from samedevice.causes.catalogue import all_causes
+from samedevice.fixing import fix_text
+
+
+def named(wanted):
+    return [
+        pytest.param(cause, example, id=f"{cause.slug}-wrong-{number}")
+        for cause in all_causes()
+        if cause.not_static is None and wanted(cause)
+        for number, example in enumerate(cause.examples, 1)
+    ]
+
+
+@pytest.mark.parametrize(("cause", "example"), named(lambda cause: cause.not_fixed is None))
+def test_the_fix_turns_wrong_into_right(cause, example):
+    fixed = fix_text(example.wrong_script, "example.py", unsafe=True)
+    assert fixed == example.right
+    assert fix_text(fixed, "example.py", unsafe=True) == fixed
+    compile(fixed, "example.py", "exec")
+
+
+@pytest.mark.parametrize(("cause", "example"), named(lambda cause: cause.not_fixed is not None))
+def test_a_cause_said_to_need_a_person_is_left_alone(cause, example):
+    assert fix_text(example.wrong_script, "example.py", unsafe=True) == example.wrong_script
+
+
+@pytest.mark.parametrize("cause", all_causes(), ids=lambda cause: cause.slug)
+def test_what_is_right_is_left_alone(cause):
+    for script in (*(example.right for example in cause.examples), *cause.clean):
+        assert fix_text(script, "example.py", unsafe=True) == script
