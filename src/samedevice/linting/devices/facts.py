@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from samedevice.linting.devices.places import CPU, Certainty, Location, difference, resolve
-from samedevice.linting.devices.values import Optimizer, Tensor, Value
+from samedevice.linting.devices.values import UNKNOWN, Optimizer, Tensor, Value
 
 __all__ = [
     "Conflict",
@@ -176,6 +176,9 @@ def _judge(pending: _Pending, current_index: int | None) -> Conflict | None:
         return None
     certainty, first, second = best
     culprit, other = (first, second) if _to_blame(first, second, operands) else (second, first)
+    if culprit.value is UNKNOWN:
+        # A demand of the operation itself, such as numpy's for the CPU.
+        culprit, other = other, culprit
     return Conflict(
         pending.node, pending.operation, pending.role, culprit, other, certainty, pending.where, pending.path
     )

@@ -354,7 +354,9 @@ def _register(machine: Machine, module: Module, name: str, arguments: Arguments,
     if value is None:
         return Constant(None)
     known = isinstance(key, Constant) and isinstance(key.value, str)
-    label: str = key.value if isinstance(key, Constant) and known else ast.unparse(arguments.node(0, "name", node))
+    # Under a computed name each module counts as another one, in whatever round of a loop.
+    computed = f"{ast.unparse(arguments.node(0, 'name', node))} {len(module.attributes)}"
+    label: str = key.value if isinstance(key, Constant) and known else computed
     if isinstance(value, Tensor) and name == "register_buffer":
         held = Held("attribute", module.name, label, node, True, machine.frame.name)
         value = replace(value, kind="buffer", held=held, place=moves.place_of(value), owner=None)

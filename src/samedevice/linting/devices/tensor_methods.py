@@ -348,7 +348,8 @@ def _numpy(machine: Machine, tensor: Tensor, node: ast.AST) -> Value:
 def _new(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
     given = arguments.keywords.get("device")
     place = as_place(given) if given is not None else moves.place_of(tensor)
-    return Tensor(place, machine.origin(node, "made on"), None if name == "new_tensor" else False)
+    how = "made on" if given is not None else "made like"
+    return Tensor(place, machine.origin(node, how), None if name == "new_tensor" else False)
 
 
 def _hook(machine: Machine, tensor: Tensor, arguments: Arguments, node: ast.AST) -> Value:

@@ -6,7 +6,7 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Operand
+from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
@@ -15,18 +15,13 @@ def _claims(fact: Conflict) -> bool:
     return fact.role == "lengths"
 
 
-def _lengths(conflict: Conflict) -> Operand:
-    return conflict.culprit if conflict.culprit.argument == "lengths" else conflict.other
-
-
 def _message(fact: Conflict, source: Source) -> str:
-    lengths = _lengths(fact)
-    name = wording.text_of(lengths.node, source)
-    return f"pack_padded_sequence wants its lengths on the CPU; `{name}` is on {wording.place_name(lengths.place)}"
+    name = wording.text_of(fact.culprit.node, source)
+    return f"pack_padded_sequence wants its lengths on the CPU; `{name}` is on {wording.here(fact)}"
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
-    node = _lengths(fact).node
+    node = fact.culprit.node
     if not isinstance(node, ast.expr):
         return None
     return Fix(f"{wording.text_of(node, source)}.cpu()", (edits.append(source, node, ".cpu()"),))

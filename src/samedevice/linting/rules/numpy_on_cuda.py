@@ -6,8 +6,7 @@ import ast
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
-from samedevice.linting.devices.facts import Conflict, Operand
-from samedevice.linting.devices.values import Tensor
+from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
@@ -17,18 +16,12 @@ def _claims(fact: Conflict) -> bool:
     return fact.role == "numpy" and is_certain(fact)
 
 
-def _tensor(conflict: Conflict) -> Operand:
-    return conflict.culprit if isinstance(conflict.culprit.value, Tensor) else conflict.other
-
-
 def _message(fact: Conflict, source: Source) -> str:
-    tensor = _tensor(fact)
-    name = wording.text_of(tensor.node, source)
-    return f"`{name}` is on {wording.place_name(tensor.place)}; numpy needs it on the CPU"
+    return f"`{wording.text_of(fact.culprit.node, source)}` is on {wording.here(fact)}; numpy needs it on the CPU"
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
-    node = _tensor(fact).node
+    node = fact.culprit.node
     if not isinstance(node, ast.expr):
         return None
     return Fix(f"{wording.text_of(node, source)}.cpu()", (edits.append(source, node, ".cpu()"),))

@@ -8,7 +8,7 @@ from samedevice.findings import Fix
 from samedevice.linting import edits, leaves, mending, wording
 from samedevice.linting.devices.facts import Conflict, LostLeaf
 from samedevice.linting.devices.values import Held, Tensor
-from samedevice.linting.evidence import held_of, is_certain
+from samedevice.linting.evidence import held_of, is_certain, on_accelerator
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
@@ -21,7 +21,8 @@ def _claims(fact: _Fact) -> bool:
     held, tensor = held_of(fact), fact.culprit.value
     if held is None or held.kind != "attribute" or not isinstance(tensor, Tensor) or tensor.kind != "plain":
         return False
-    return held.in_module or is_certain(fact)
+    on_purpose = on_accelerator(fact) and not (tensor.origin is not None and tensor.origin.literal)
+    return (held.in_module or is_certain(fact)) and not on_purpose
 
 
 def _held(fact: _Fact) -> Held:
