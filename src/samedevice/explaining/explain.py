@@ -23,7 +23,7 @@ from samedevice.explaining.mending.mend import mend
 from samedevice.explaining.operands import Seen, operands_of
 from samedevice.explaining.pasted import explain_text
 from samedevice.explaining.reading import members
-from samedevice.explaining.routes import search
+from samedevice.explaining.routes import search, value_of
 from samedevice.explaining.sides import Side, choose_side
 from samedevice.explaining.sources import read_source
 from samedevice.explaining.special import special_suspect
@@ -221,10 +221,11 @@ def _shared_container(evidence: Evidence) -> str | None:
     route = evidence.suspect.route if evidence.suspect is not None else None
     if route is None or not route.steps or route.steps[-1].kind != "item" or type(route.steps[-1].key) is not int:
         return None
-    owner = route.steps[-1].owner
+    owner, device = route.steps[-1].owner, evidence.suspect.device if evidence.suspect is not None else ""
     wrong = evidence.side.wrong if evidence.side is not None else ()
-    inside = [one for one in wrong if any(value is one.tensor for _, _, value in members(owner))]
-    if len(inside) < 2:
+    passed = any(one.node is not None and value_of(one.node, route.frame) is owner for one in wrong)
+    inside = [value for _, _, value in members(owner) if is_tensor(value) and device_of(value) == device]
+    if len(inside) < 2 or not passed:
         return None
     return route.parent().text
 

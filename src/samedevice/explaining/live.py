@@ -104,9 +104,18 @@ def storage_key(tensor: Any) -> int | None:
         return None
     try:
         with torch._C.DisableTorchFunctionSubclass():
-            return int(torch.Tensor.untyped_storage(tensor)._cdata)
+            return int(torch.Tensor.untyped_storage(_dense_part(tensor, torch))._cdata)
     except (RuntimeError, NotImplementedError, TypeError, AttributeError):
-        return None  # sparse, mkldnn and functorch tensors have no storage of their own
+        return None  # mkldnn and functorch tensors have no storage of their own
+
+
+def _dense_part(tensor: Any, torch: Any) -> Any:
+    """The values of a sparse tensor: the storage that stands for it."""
+    layout = torch.Tensor.layout.__get__(tensor)
+    if layout is torch.strided:
+        return tensor
+    with torch._C._DisableTorchDispatch():
+        return torch.Tensor._values(tensor) if layout is torch.sparse_coo else torch.Tensor.values(tensor)
 
 
 def same_storage(first: Any, second: Any) -> bool:

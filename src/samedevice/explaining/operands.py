@@ -10,7 +10,7 @@ import ast
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import describe, device_of, is_module, is_tensor, same_storage, tensors_of_module
@@ -21,6 +21,8 @@ from samedevice.faults import Fault
 
 __all__ = ["Seen", "device_of_route", "find_inside", "leaves", "operands_of"]
 
+_Argument: TypeAlias = "tuple[str | None, ast.expr]"
+"""Keyword or None, and expression."""
 _DEEPEST_INSIDE = 8
 _MOST_INSIDE = 8_000
 
@@ -113,7 +115,7 @@ def _placed(seen: list[Seen], frame: UserFrame) -> list[Seen]:
     return [one if one.node is not None or one.route is not None else _anywhere(one, frame) for one in placed]
 
 
-def _direct(one: Seen, arguments: list[tuple[str | None, ast.expr]], used: set[int], frame: UserFrame) -> Seen:
+def _direct(one: Seen, arguments: list[_Argument], used: set[int], frame: UserFrame) -> Seen:
     """The argument that is this tensor, then one that holds it, then one that a view of it was taken from."""
     if one.tensor is None:
         return one
@@ -146,24 +148,29 @@ def _in_callee(one: Seen, running: ast.AST | None, frame: UserFrame) -> Seen:
     return one
 
 
-def _leftover(
-    placed: list[Seen], arguments: list[tuple[str | None, ast.expr]], used: set[int], frame: UserFrame
-) -> list[Seen]:
+def _leftover(placed: list[Seen], arguments: list[_Argument], used: set[int], frame: UserFrame) -> list[Seen]:
     """Pairs the tensors that nothing names with the expressions that nothing explains, in order."""
-    free = [(word, node) for word, node in arguments if id(node) not in used and _may_be_tensor(node, frame)]
+    unknown = [(word, node) for word, node in arguments if id(node) not in used and _may_be_tensor(node, frame)]
+    known = [(word, node) for word, node in arguments if id(node) not in used and _is_tensor(node, frame)]
+    # What the library made of a known tensor (a float mask of a bool one) comes last: nothing ties it but the device.
+    free = [*unknown, *known]
     result = []
     for one in placed:
-        if one.node is not None or one.route is not None or not free:
-            result.append(one)
-            continue
-        choice = next((pair for pair in free if pair[0] is not None and pair[0] == one.argument), None)
-        choice = choice or next((pair for pair in free if _could_be(pair[1], one, frame)), None)
-        if choice is None:
-            result.append(one)
-            continue
-        free.remove(choice)
-        result.append(replace(one, node=choice[1]))
+        choice = _choice(one, free, frame) if one.node is None and one.route is None else None
+        if choice is not None:
+            free.remove(choice)
+        result.append(one if choice is None else replace(one, node=choice[1]))
     return result
+
+
+def _choice(one: Seen, free: list[_Argument], frame: UserFrame) -> _Argument | None:
+    named = next((pair for pair in free if pair[0] is not None and pair[0] == one.argument), None)
+    return named or next((pair for pair in free if _could_be(pair[1], one, frame)), None)
+
+
+def _is_tensor(node: ast.expr, frame: UserFrame) -> bool:
+    route = resolve(node, frame)
+    return route is not None and is_tensor(route.value)
 
 
 def _could_be(node: ast.expr, one: Seen, frame: UserFrame) -> bool:

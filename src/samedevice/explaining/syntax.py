@@ -38,7 +38,20 @@ _DRESSING_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real", "imag")
 
 _FACTS = frozenset(
     ("len", "int", "float", "bool", "str", "range", "isinstance", "type", "shape", "device", "dtype", "ndim", "is_cuda")
-    + ("size", "dim", "numel", "item", "tolist", "get_device", "stride", "print", "format", "id", "itemsize", "nelement")
+    + (
+        "size",
+        "dim",
+        "numel",
+        "item",
+        "tolist",
+        "get_device",
+        "stride",
+        "print",
+        "format",
+        "id",
+        "itemsize",
+        "nelement",
+    )
 )
 """What only asks a tensor something and gives back no tensor."""
 FACTORIES = frozenset(

@@ -18,13 +18,13 @@ from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.making import fixed_device
 from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor, tensors_of_module
-from samedevice.explaining.routes import Route, Step
+from samedevice.explaining.routes import Route, Step, resolve
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import call_name, is_discarded_move, move_calls
 from samedevice.faults import Origin
 from samedevice.usercode import is_user_file
 
-__all__ = ["Made", "Origins", "discarded_move", "in_source", "root_made", "where_made"]
+__all__ = ["Made", "Origins", "default_argument", "discarded_move", "in_source", "root_made", "where_made"]
 
 
 class Origins(Protocol):
@@ -111,6 +111,9 @@ def in_source(suspect: Suspect) -> Made | None:
                 return made
     if suspect.binding is not None:
         return Made(suspect.frame.file, suspect.binding.line, suspect.frame.function)
+    default = default_argument(suspect)
+    if default is not None:
+        return Made(suspect.frame.file, default.lineno, suspect.frame.function)
     if suspect.maker is not None:
         frame, line = suspect.maker
         return Made(frame.file, line, frame.function)
@@ -141,6 +144,18 @@ def discarded_move(suspect: Suspect, expected: str, origins: Origins | None) -> 
         if is_discarded_move(statement) is not None or _sets_shadowed_entry(statement, suspect):
             return Made(origin.file, origin.line, origin.function, "moved", origin.operation, True)
     return _discarded_in_source(suspect) or _shadowed_in_source(suspect)
+
+
+def default_argument(suspect: Suspect) -> ast.expr | None:
+    """The default value that a parameter kept, since the call did not pass it."""
+    route, definition = suspect.route, suspect.frame.definition
+    if route is None or route.scope != "parameter" or definition is None or suspect.maker is not None:
+        return None
+    arguments = definition.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    pairs += [(name, value) for name, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    return next((value for name, value in pairs if name.arg == route.base), None)
 
 
 def _recorded(suspect: Suspect, origins: Origins | None) -> Made | None:
@@ -256,20 +271,25 @@ def _at_module_level(route: Route) -> Made | None:
 
 
 def _discarded_in_source(suspect: Suspect) -> Made | None:
-    """A line that is only a move of the same expression, in the functions that the tensor came through."""
-    names = {(frame.file, text.replace(" ", "")) for frame, text in suspect.aliases}
-    names.add((suspect.frame.file, suspect.name.replace(" ", "")))
-    frames = [suspect.frame, *(frame for frame, _ in suspect.aliases)]
-    for frame in frames:
+    """A line that is only a move of the same expression, or of the object that holds it, before it was used."""
+    for frame, text in [(suspect.frame, suspect.name), *suspect.aliases]:
         scope = frame.definition or frame.source.tree
         for node in ast.walk(scope):
             call = is_discarded_move(node) if isinstance(node, ast.Expr) else None
-            if call is None or not isinstance(call.func, ast.Attribute):
+            if call is None or not isinstance(call.func, ast.Attribute) or call.lineno > frame.line:
                 continue
-            moved = frame.source.text_of(call.func.value).replace(" ", "")
-            if (frame.file, moved) in names:
-                return Made(frame.file, node.lineno, frame.function)  # type: ignore[attr-defined]
+            moved = resolve(call.func.value, frame)
+            if moved is not None and is_module(moved.value):
+                continue  # a module moves in place
+            if _is_or_begins(frame.source.text_of(call.func.value), text):
+                return Made(frame.file, call.lineno, frame.function)
     return None
+
+
+def _is_or_begins(part: str, whole: str) -> bool:
+    """Whether expression `part` is `whole` or what `whole` is looked up in: `graph` begins `graph.x`."""
+    part, whole = part.replace(" ", ""), whole.replace(" ", "")
+    return whole == part or whole.startswith((f"{part}.", f"{part}["))
 
 
 def _sets_shadowed_entry(statement: ast.stmt | None, suspect: Suspect) -> bool:

@@ -10,6 +10,7 @@ from samedevice.explaining.live import device_of, instance_dict, is_module, is_t
 from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve
+from samedevice.explaining.where_made import default_argument
 
 __all__ = ["judge"]
 
@@ -17,6 +18,11 @@ _HIDDEN = re.compile(r"hidden|\b[hc]_?[0n]\b|\b[hc]x\b|\bcell(_?state)?\b", re.I
 _LAYER = re.compile(r"RNN|LSTM|GRU")
 _METRIC = re.compile(
     r"metric|meter|score|accura|precision|recall|confusion|average|stat(istic)?s|evaluat|monitor", re.I
+)
+_SECOND = re.compile(
+    r"(^|_)(ema|shadow|teacher|averaged?|moving_average|slow)(_|$)|^(EMA|Ema)|(Teacher|EMA)$"
+    r"|target_?(net|network|model|critic|policy|q|params|weights)",
+    re.I,
 )
 _MOST_SISTERS = 2_000
 _IN_PLACE = ("add", "sub", "mul", "div", "index_add", "scatter_add", "index_put", "copy", "maximum", "minimum")
@@ -27,13 +33,26 @@ def judge(evidence: Evidence) -> Verdict | None:
     if evidence.suspect is None:
         return None
     return (
-        _accumulator(evidence)
+        _second_copy(evidence)
+        or _accumulator(evidence)
         or _collected(evidence)
         or _recurrent(evidence)
-        or _attribute(evidence)
         or _global(evidence)
+        or _attribute(evidence)
         or _entry(evidence)
     )
+
+
+def _second_copy(evidence: Evidence) -> Verdict | None:
+    """Averaged or target weights, kept beside the model by an object of their own."""
+    route = evidence.suspect.route if evidence.suspect is not None else None
+    home = evidence.home()
+    if route is None or home is None or is_module(home.owner) or home.kind != "attribute":
+        return None
+    if not _SECOND.search(str(home.key)) and not _SECOND.search(type(home.owner).__name__):
+        return None
+    name = route.container().text
+    return Verdict("second-model-not-moved", f"{name} keeps weights of a second model, which move with no other", name)
 
 
 def _accumulator(evidence: Evidence) -> Verdict | None:
@@ -45,7 +64,22 @@ def _accumulator(evidence: Evidence) -> Verdict | None:
         return None
     if evidence.seen[0].tensor is not evidence.value and not _same_name(evidence):
         return None
+    if home is None and not _outlives_the_loop(evidence):
+        return None
     return Verdict("metric-state", "results are added into it in place, so it has to be where they are")
+
+
+def _outlives_the_loop(evidence: Evidence) -> bool:
+    """Whether a loop runs around the failing line that the variable was made before."""
+    suspect, frame = evidence.suspect, evidence.frame
+    if suspect is None or frame is None or suspect.binding is None:
+        return False
+    return any(
+        isinstance(node, ast.For | ast.While)
+        and node.lineno <= suspect.frame.line <= (node.end_lineno or 0)
+        and not node.lineno <= suspect.binding.line <= (node.end_lineno or 0)
+        for node in ast.walk(suspect.frame.source.tree)
+    )
 
 
 def _collected(evidence: Evidence) -> Verdict | None:
@@ -156,10 +190,21 @@ def _is_namespace(owner: object) -> bool:
 
 
 def _global(evidence: Evidence) -> Verdict | None:
+    """A constant of the file, of an enclosing function, or of the function's own head."""
     suspect = evidence.suspect
-    if suspect is None or suspect.route is None or suspect.route.scope != "global":
+    route = suspect.route if suspect is not None else None
+    if suspect is None or route is None:
         return None
-    return Verdict("global-tensor", f"{suspect.route.base} is read from the module's level, past every `.to()`")
+    if default_argument(suspect) is not None and not route.steps:
+        return Verdict("global-tensor", f"{route.base} keeps its default, made once when the function was defined")
+    home = evidence.home()
+    if home is not None and (is_module(home.owner) or _keeps_score(type(home.owner))):
+        return None
+    if route.scope == "global":
+        return Verdict("global-tensor", f"{route.base} is read from the module's level, past every `.to()`")
+    if route.scope == "closure":
+        return Verdict("global-tensor", f"{route.base} is kept by the enclosing function, past every `.to()`")
+    return None
 
 
 def _entry(evidence: Evidence) -> Verdict | None:

@@ -134,7 +134,11 @@ def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
     on_expected = [other for other in others if _lives_on(other.value, evidence.expected)]
     if evidence.made is not None and evidence.device != "cpu" and evidence.made.fixes_device:
         return Verdict("hardcoded-device", f"its device is fixed where it was moved, and {evidence.expected} is in use")
-    wrong = _whole_module(evidence, route) or route.text
+    wrong = _whole_module(evidence, route)
+    if wrong is None:
+        return None  # a single tensor of a module that is elsewhere: it was put there apart
+    if evidence.made is not None and evidence.made.event == "loaded" and evidence.device != "cpu":
+        return Verdict("checkpoint-map-location", f"torch.load put {wrong} back on {evidence.device}", wrong)
     if on_expected and len(devices) == 1:
         reason = f"{on_expected[0].text} is on {evidence.expected}; {name} is on {evidence.device}"
         return Verdict("second-model-not-moved", reason, wrong)

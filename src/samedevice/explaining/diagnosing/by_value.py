@@ -56,7 +56,9 @@ def _default_call(node: ast.AST | None, source: Source) -> ast.Call | None:
 def _making_expression(evidence: Evidence) -> ast.expr | None:
     """The expression that made it, where the failing line holds several."""
     suspect = evidence.suspect
-    return suspect.node if suspect is not None and suspect.route is None and isinstance(suspect.node, ast.expr) else None
+    return (
+        suspect.node if suspect is not None and suspect.route is None and isinstance(suspect.node, ast.expr) else None
+    )
 
 
 def _in_loop(made: Made) -> bool:
@@ -77,6 +79,8 @@ def _not_moved(evidence: Evidence) -> Verdict | None:
     suspect, made = evidence.suspect, evidence.made
     if suspect is None or is_module(suspect.value):
         return None
+    if suspect.holder is not None and suspect.holder.kind in ("parameter", "buffer"):
+        return Verdict("model-not-moved", f"{suspect.name} is apart from the rest of its module")
     if made is not None and made.event == "moved" and evidence.device == "cpu":
         return Verdict(
             "input-not-moved", f"line {made.line} brought it to the CPU, and nothing back to {evidence.expected}"
