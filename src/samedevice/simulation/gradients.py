@@ -153,10 +153,11 @@ def _accepted(labels: LabelTable, target: Any, gradient: Any, index: int, node: 
 def _function_patches(labels: LabelTable) -> Iterator[Patch]:
     """Custom Functions: note where the arguments were, look where the gradients are."""
     backward_class: Any = torch.autograd.function.BackwardCFunction
-    apply_forward = vars(torch.autograd.Function)["apply"].__func__
+    # A classmethod of Python's until 2.13, of C's since 2.14.
+    apply_forward = vars(torch.autograd.Function)["apply"].__get__
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        result = apply_forward(cls, *args, **kwargs)
+        result = apply_forward(None, cls)(*args, **kwargs)
         for output in result if isinstance(result, tuple) else (result,):
             node = getattr(output, "grad_fn", None)
             if isinstance(node, backward_class):

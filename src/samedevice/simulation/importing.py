@@ -1,7 +1,11 @@
 """Modules of PyTorch that are first imported during a simulation find PyTorch as it is.
 
 Many are imported late (dynamo when the first optimizer is made), and they keep what they find: functions in tables,
-the answer to "is there a device". What they keep outlives the simulation, so nothing is patched while they are executed.
+the answer to "is there a device". What they keep outlives the simulation, so nothing is patched while they are executed,
+and no mode is active in that thread: neither the simulation's nor one that gives factories a default device.
+
+Private PyTorch API used here, 2.6 to 2.14: `torch._C._len_torch_function_stack`, `_pop_torch_function_stack`,
+`_push_on_torch_function_stack`, and the three of the same names for dispatch.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
+
+import torch
 
 from samedevice.simulation.patching import Applied
 
@@ -63,8 +69,22 @@ class _Loader(importlib.abc.Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        with self._patches.suspended():
+        with self._patches.suspended(), _no_modes():
             self._loader.exec_module(module)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
+
+
+@contextlib.contextmanager
+def _no_modes() -> Iterator[None]:
+    """Within it no function mode and no dispatch mode is active in this thread."""
+    functions = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
+    dispatches = [torch._C._pop_torch_dispatch_stack(None) for _ in range(torch._C._len_torch_dispatch_stack())]
+    try:
+        yield
+    finally:
+        for mode in reversed(dispatches):
+            torch._C._push_on_torch_dispatch_stack(mode)
+        for mode in reversed(functions):
+            torch._C._push_on_torch_function_stack(mode)

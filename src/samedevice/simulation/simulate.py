@@ -64,7 +64,13 @@ def simulate(machine: str = "cuda") -> Iterator[Machine]:
     machine_module.activate(made)
     labels_module.activate(labels)
     try:
-        with Applied(_patches(made, labels, edges, mode)) as patches, imports_of_torch(patches), mode.entered():
+        with (
+            # Not among the suspended: other threads go on while one imports.
+            Applied([labels.default]),
+            Applied(_patches(made, labels, edges, mode)) as patches,
+            imports_of_torch(patches),
+            mode.entered(),
+        ):
             yield made
     finally:
         mode.end()
@@ -76,7 +82,6 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     """Everything that a simulation changes, in the order of installation."""
     mover = Mover(labels, mode)
     yield Initialisation(machine.kind)
-    yield labels.default
     yield from device_api.patches(machine)
     yield from storages.patches(machine, labels)
     yield from tensors.patches(machine, labels, mover)
