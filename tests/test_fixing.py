@@ -1,7 +1,6 @@
 import ast
 import codecs
 import difflib
-import os
 import textwrap
 from pathlib import Path
 
@@ -144,7 +143,7 @@ def test_writing_keeps_permissions_and_links(tmp_path):
     assert link.is_symlink()
     assert path.read_text() == "x = 2\n"
     assert path.stat().st_mode & 0o777 == 0o755
-    assert sorted(os.listdir(tmp_path)) == ["a.py", "link.py"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.py", "link.py"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_what_would_be_no_python_is_not_written(tmp_path, before, text):
     with pytest.raises(UsageError, match="nothing was written"):
         write(path, text)
     assert path.read_text() == before
-    assert os.listdir(tmp_path) == ["a.py"]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.py"]
 
 
 SCRIPT = textwrap.dedent(
@@ -182,7 +181,7 @@ def test_a_script_is_run_mended_and_run_again(tmp_path):
     assert len(result.made) == 1
     assert path.read_text() == result.change.after != SCRIPT
     assert log.read_text() == tmp_path.name * 2
-    assert sorted(os.listdir(tmp_path)) == ["log", "train.py"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["log", "train.py"]
 
 
 @pytest.mark.slow
