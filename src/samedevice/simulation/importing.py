@@ -1,8 +1,8 @@
 """Modules of PyTorch that are first imported during a simulation find PyTorch as it is.
 
 Many are imported late (dynamo when the first optimizer is made), and they keep what they find: functions in tables,
-the answer to "is there a device". What they keep outlives the simulation, so nothing is patched while they are executed,
-and no mode is active in that thread: neither the simulation's nor one that gives factories a default device.
+the answer to "is there a device". What they keep outlives the simulation, so nothing is patched while they are
+executed, and no mode is active in that thread: neither the simulation's nor one that gives factories a default device.
 
 Private PyTorch API used here, 2.6 to 2.14: `torch._C._len_torch_function_stack`, `_pop_torch_function_stack`,
 `_push_on_torch_function_stack`, and the three of the same names for dispatch.

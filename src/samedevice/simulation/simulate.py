@@ -1,7 +1,7 @@
 """`simulate("cuda:2")`: within it this process is a machine with two CUDA devices; after it, all is as it was.
 
-Installs what the other modules of this package contribute, in one table, and undoes it however the block ends. It decides nothing
-about devices itself.
+Installs what the other modules of this package contribute, in one table, and undoes it however the block ends. It
+decides nothing about devices itself.
 """
 
 from __future__ import annotations
