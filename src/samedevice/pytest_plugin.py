@@ -61,28 +61,30 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return None if device is None else f"samedevice: simulated {device}"
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+# `hookwrapper`, since `wrapper` is unknown to pytest 7, and a plugin that fails to load fails every run of its users.
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, None]:
     """Give a marked test, with its fixtures, the devices that it names."""
     mark = item.get_closest_marker(_MARK)
     if mark is None or _SIMULATION in item.config.stash:
-        return (yield)
+        yield
+        return
     from samedevice.simulation.simulate import simulate
 
     with simulate(*mark.args, **mark.kwargs):
-        return (yield)
+        yield
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, pytest.TestReport]:
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, None]:
     """Add the explanation of a device fault to the report of the test that failed with it."""
     text = None
     if call.excinfo is not None and "torch" in sys.modules:
         text = _explanation(item, call, call.excinfo)
-    report: pytest.TestReport = yield
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
     if report.failed and text is not None:
         report.sections.append(("samedevice", text))
-    return report
 
 
 def _explanation(
