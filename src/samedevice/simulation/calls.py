@@ -1,6 +1,6 @@
 """A call as the device rules see it: which tensor stands in which argument, and where it is; and how to refuse it.
 
-This module knows no operator: rules are in `operator_rules.py` and its siblings.
+This module knows no operator: rules are in `operator_rules.py` and the package `rules`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import torch
 from samedevice.simulation import generators
 from samedevice.simulation.calls import DeviceOf, call_of, refusal
 from samedevice.simulation.operator_rules import has_kernel, rule_of
-from samedevice.simulation.own_rules import no_kernel_refusal
+from samedevice.simulation.rules.comparing import no_kernel_refusal
 
 __all__ = ["check", "needs_check", "result_devices"]
 

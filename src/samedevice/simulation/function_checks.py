@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from torch import _VF
 
-from samedevice.simulation import function_rules, own_rules, rnn_rules
 from samedevice.simulation.calls import Call, DeviceOf, Operand, tensors_in
 from samedevice.simulation.patching import Patch
+from samedevice.simulation.rules import functions, networks, pointwise, recurrent
 
 __all__ = ["check_call", "patches"]
 
@@ -49,56 +49,50 @@ def _nothing(call: Call) -> None:
 
 _Tensor = torch.Tensor
 _FUNCTIONS: Mapping[str, _Function] = {
-    "lstm": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
-    "gru": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
-    "rnn_tanh": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
-    "rnn_relu": _Function(rnn_rules.recurrent, ("input", "hx", "params"), (torch, _VF)),
-    "lstm_cell": _Function(rnn_rules.cell, rnn_rules.CELL_PARAMETERS, (torch, _VF)),
-    "gru_cell": _Function(rnn_rules.cell, rnn_rules.CELL_PARAMETERS, (torch, _VF)),
-    "batch_norm": _Function(
-        function_rules.batch_norm, function_rules.NORM_PARAMETERS, (torch,), "aten::native_batch_norm"
-    ),
-    "instance_norm": _Function(
-        function_rules.batch_norm, function_rules.NORM_PARAMETERS, (torch,), "aten::native_batch_norm"
-    ),
-    "ctc_loss": _Function(_nothing, function_rules.CTC_PARAMETERS, (torch,), moved=function_rules.ctc_moved),
+    "lstm": _Function(recurrent.recurrent, ("input", "hx", "params"), (torch, _VF)),
+    "gru": _Function(recurrent.recurrent, ("input", "hx", "params"), (torch, _VF)),
+    "rnn_tanh": _Function(recurrent.recurrent, ("input", "hx", "params"), (torch, _VF)),
+    "rnn_relu": _Function(recurrent.recurrent, ("input", "hx", "params"), (torch, _VF)),
+    "lstm_cell": _Function(recurrent.cell, recurrent.CELL_PARAMETERS, (torch, _VF)),
+    "gru_cell": _Function(recurrent.cell, recurrent.CELL_PARAMETERS, (torch, _VF)),
+    "batch_norm": _Function(functions.batch_norm, functions.NORM_PARAMETERS, (torch,), "aten::native_batch_norm"),
+    "instance_norm": _Function(functions.batch_norm, functions.NORM_PARAMETERS, (torch,), "aten::native_batch_norm"),
+    "ctc_loss": _Function(_nothing, functions.CTC_PARAMETERS, (torch,), moved=functions.ctc_moved),
     "scaled_dot_product_attention": _Function(
-        own_rules.attention, ("query", "key", "value", "attn_mask"), (torch.nn.functional, torch._C._nn)
+        networks.attention, ("query", "key", "value", "attn_mask"), (torch.nn.functional, torch._C._nn)
     ),
-    "rms_norm": _Function(function_rules.rms_norm, ("input", "normalized_shape", "weight"), (torch, _VF)),
-    "take_along_dim": _Function(function_rules.take_along_dim, ("self", "indices"), (torch, _Tensor)),
-    "meshgrid": _Function(function_rules.meshgrid, ("tensors",), (_VF,)),
-    "cartesian_prod": _Function(function_rules.meshgrid, ("tensors",), (_VF,)),
-    "tensor_split": _Function(function_rules.tensor_split, ("self", "tensor_indices_or_sections"), (torch, _Tensor)),
-    "quantile": _Function(function_rules.quantile, ("self", "q"), (torch, _Tensor)),
-    "nanquantile": _Function(function_rules.quantile, ("self", "q"), (torch, _Tensor)),
-    "stft": _Function(function_rules.window, ("self", "n_fft", "hop_length", "win_length", "window"), (_VF,)),
+    "rms_norm": _Function(functions.rms_norm, ("input", "normalized_shape", "weight"), (torch, _VF)),
+    "take_along_dim": _Function(functions.take_along_dim, ("self", "indices"), (torch, _Tensor)),
+    "meshgrid": _Function(functions.meshgrid, ("tensors",), (_VF,)),
+    "cartesian_prod": _Function(functions.meshgrid, ("tensors",), (_VF,)),
+    "tensor_split": _Function(functions.tensor_split, ("self", "tensor_indices_or_sections"), (torch, _Tensor)),
+    "quantile": _Function(functions.quantile, ("self", "q"), (torch, _Tensor)),
+    "nanquantile": _Function(functions.quantile, ("self", "q"), (torch, _Tensor)),
+    "stft": _Function(functions.window, ("self", "n_fft", "hop_length", "win_length", "window"), (_VF,)),
     "istft": _Function(
-        function_rules.window, ("self", "n_fft", "hop_length", "win_length", "window"), (torch, _Tensor, _VF)
+        functions.window, ("self", "n_fft", "hop_length", "win_length", "window"), (torch, _Tensor, _VF)
     ),
-    "inner": _Function(function_rules.inner, ("self", "other"), (torch, _Tensor)),
-    "multi_dot": _Function(function_rules.multi_dot, ("tensors",), (torch.linalg,), "aten::linalg_multi_dot"),
-    "chain_matmul": _Function(function_rules.multi_dot, ("matrices",), (_VF,)),
-    "gradient": _Function(function_rules.gradient, ("self", "spacing"), (torch,)),
-    "matrix_rank": _Function(function_rules.matrix_rank, ("input", "tol"), (torch.linalg,), "aten::linalg_matrix_rank"),
-    "norm": _Function(function_rules.result_with_input("linalg.norm", swapped=True), ("A",), (torch.linalg,)),
-    "matrix_norm": _Function(
-        function_rules.result_with_input("linalg.matrix_norm", swapped=True), ("A",), (torch.linalg,)
-    ),
-    "cond": _Function(function_rules.result_with_input("linalg.cond"), ("A",), (torch.linalg,)),
-    "pinv": _Function(function_rules.result_with_input("linalg.pinv"), ("A",), (torch.linalg,)),
-    "matrix_power": _Function(function_rules.result_with_input("matrix_power"), ("A",), (torch.linalg, torch)),
-    "tensorinv": _Function(function_rules.result_with_input("tensorinv"), ("A",), (torch.linalg,)),
-    "tensorsolve": _Function(function_rules.result_with_input("tensorsolve"), ("A", "B"), (torch.linalg,)),
-    "vecdot": _Function(function_rules.result_with_input("linalg.vecdot", swapped=True), ("x", "y"), (torch.linalg,)),
-    "ndtr": _Function(function_rules.distribution_out, ("self",), (torch.special,)),
-    "diff": _Function(own_rules.resized_out, ("self",), (torch,)),
-    "tensordot": _Function(function_rules.tensordot, ("self", "other"), (_VF,)),
+    "inner": _Function(functions.inner, ("self", "other"), (torch, _Tensor)),
+    "multi_dot": _Function(functions.multi_dot, ("tensors",), (torch.linalg,), "aten::linalg_multi_dot"),
+    "chain_matmul": _Function(functions.multi_dot, ("matrices",), (_VF,)),
+    "gradient": _Function(functions.gradient, ("self", "spacing"), (torch,)),
+    "matrix_rank": _Function(functions.matrix_rank, ("input", "tol"), (torch.linalg,), "aten::linalg_matrix_rank"),
+    "norm": _Function(functions.result_with_input("linalg.norm", swapped=True), ("A",), (torch.linalg,)),
+    "matrix_norm": _Function(functions.result_with_input("linalg.matrix_norm", swapped=True), ("A",), (torch.linalg,)),
+    "cond": _Function(functions.result_with_input("linalg.cond"), ("A",), (torch.linalg,)),
+    "pinv": _Function(functions.result_with_input("linalg.pinv"), ("A",), (torch.linalg,)),
+    "matrix_power": _Function(functions.result_with_input("matrix_power"), ("A",), (torch.linalg, torch)),
+    "tensorinv": _Function(functions.result_with_input("tensorinv"), ("A",), (torch.linalg,)),
+    "tensorsolve": _Function(functions.result_with_input("tensorsolve"), ("A", "B"), (torch.linalg,)),
+    "vecdot": _Function(functions.result_with_input("linalg.vecdot", swapped=True), ("x", "y"), (torch.linalg,)),
+    "ndtr": _Function(functions.distribution_out, ("self",), (torch.special,)),
+    "diff": _Function(pointwise.resized_out, ("self",), (torch,)),
+    "tensordot": _Function(functions.tensordot, ("self", "other"), (_VF,)),
     "sparse_csr_tensor": _Function(
-        function_rules.compressed, ("crow_indices", "col_indices", "values"), (torch,), "aten::sparse_csr_tensor"
+        functions.compressed, ("crow_indices", "col_indices", "values"), (torch,), "aten::sparse_csr_tensor"
     ),
     "sparse_csc_tensor": _Function(
-        function_rules.compressed, ("ccol_indices", "row_indices", "values"), (torch,), "aten::sparse_csc_tensor"
+        functions.compressed, ("ccol_indices", "row_indices", "values"), (torch,), "aten::sparse_csc_tensor"
     ),
 }
 
@@ -120,7 +114,7 @@ def check_call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], devi
         return
     call = _call_of(name, function, args, kwargs, device_of)
     devices = {operand.device for operand in call.operands}
-    if len(devices) > 1 or function.rule is function_rules.tensor_split:
+    if len(devices) > 1 or function.rule is functions.tensor_split:
         function.rule(call)
 
 
@@ -171,11 +165,11 @@ def _call_of(
     name: str, function: _Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf
 ) -> Call:
     arguments = dict(zip(function.parameters, args, strict=False)) | dict(kwargs)
-    if function.rule is rnn_rules.recurrent:
-        arguments = rnn_rules.recurrent_arguments(args)
-    elif function.rule is function_rules.meshgrid and not isinstance(args[0], list | tuple):
+    if function.rule is recurrent.recurrent:
+        arguments = recurrent.recurrent_arguments(args)
+    elif function.rule is functions.meshgrid and not isinstance(args[0], list | tuple):
         arguments["tensors"] = args
-    arguments = {function_rules.ALIASES.get(key, key): value for key, value in arguments.items()}
+    arguments = {functions.ALIASES.get(key, key): value for key, value in arguments.items()}
     operands = tuple(
         Operand(
             argument, tensor, device_of(tensor), output=argument == "out", is_out=argument == "out", position=position

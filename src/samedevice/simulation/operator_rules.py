@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from samedevice.simulation import convolution_rules, own_rules
 from samedevice.simulation.calls import Call
 from samedevice.simulation.native_functions import NativeFunction, native_function
-from samedevice.simulation.operand_rules import (
+from samedevice.simulation.rules import convolution, indexing, linear_algebra, networks, pointwise, sparse
+from samedevice.simulation.rules.comparing import (
     Rule,
     any_device,
     assumed,
@@ -87,42 +87,42 @@ _ROWS: Mapping[str, Rule] = {
     "logspace": _nothing_compared,
     "randint_like": _follows_self,
     # --- indexing
-    "index": own_rules.index,
-    "_unsafe_index": own_rules.index,
-    "_unsafe_masked_index": own_rules.masked_index,
-    "index_put": own_rules.index_put,
-    "index_put_": own_rules.index_put,
-    "_index_put_impl_": own_rules.index_put,
-    "_unsafe_index_put": own_rules.index_put,
-    "_unsafe_masked_index_put_accumulate": own_rules.masked_index_put,
-    "index_fill": own_rules.index_fill,
-    "index_fill_": own_rules.index_fill,
-    "masked_fill": own_rules.masked_fill,
-    "masked_fill_": own_rules.masked_fill,
+    "index": indexing.index,
+    "_unsafe_index": indexing.index,
+    "_unsafe_masked_index": indexing.masked_index,
+    "index_put": indexing.index_put,
+    "index_put_": indexing.index_put,
+    "_index_put_impl_": indexing.index_put,
+    "_unsafe_index_put": indexing.index_put,
+    "_unsafe_masked_index_put_accumulate": indexing.masked_index_put,
+    "index_fill": indexing.index_fill,
+    "index_fill_": indexing.index_fill,
+    "masked_fill": indexing.masked_fill,
+    "masked_fill_": indexing.masked_fill,
     "masked_scatter": route("masked_scatter_", self="self", mask="mask", source="source"),
     "put": route("put_", self="self", index="index", source="source"),
     "embedding": route("index_select", weight="self", indices="index"),
-    "searchsorted": own_rules.searchsorted,
-    "segment_reduce": own_rules.segment_reduce,
-    "set_": own_rules.set_storage,
+    "searchsorted": indexing.searchsorted,
+    "segment_reduce": indexing.segment_reduce,
+    "set_": pointwise.set_storage,
     # --- joining
     "stack": route("cat", tensors="tensors"),
     "sort.values": route("sort.values_stable", values="values", indices="indices", self="self"),
     "stack.out": route("cat.out", out="out", tensors="tensors"),
     "_stack": route("cat", tensors="tensors"),
     "_nested_tensor_from_tensor_list": route("cat", list="tensors"),
-    "block_diag": own_rules.block_diag,
-    "_pack_padded_sequence": own_rules.packed_lengths,
+    "block_diag": linear_algebra.block_diag,
+    "_pack_padded_sequence": networks.packed_lengths,
     "_sparse_coo_tensor_with_dims_and_tensors": compared(
         "wrapper_SparseCUDA___sparse_coo_tensor_with_dims_and_tensors"
     ),
     # --- pointwise, beside the plain rule for TensorIterators
-    "where": own_rules.where,
-    "logical_and": own_rules.logical,
-    "logical_or": own_rules.logical,
-    "logical_xor": own_rules.logical,
-    "addcmul": own_rules.addcmul,
-    "addcmul_": own_rules.addcmul,
+    "where": pointwise.where,
+    "logical_and": pointwise.logical,
+    "logical_or": pointwise.logical,
+    "logical_xor": pointwise.logical,
+    "addcmul": pointwise.addcmul,
+    "addcmul_": pointwise.addcmul,
     "rsub": route("sub.Tensor", other="self", self="other"),
     "addcdiv": iterated(()),
     "addcdiv_": iterated(()),
@@ -132,55 +132,57 @@ _ROWS: Mapping[str, Rule] = {
     "mse_loss": iterated(()),
     "soft_margin_loss": iterated(("target",)),
     "binomial": iterated(()),
-    "ldexp": own_rules.ldexp,
-    "ldexp_": own_rules.ldexp,
-    "binary_cross_entropy": own_rules.binary_cross_entropy,
-    "binary_cross_entropy_with_logits": own_rules.cross_entropy_of_logits,
+    "ldexp": pointwise.ldexp,
+    "ldexp_": pointwise.ldexp,
+    "binary_cross_entropy": pointwise.binary_cross_entropy,
+    "binary_cross_entropy_with_logits": pointwise.cross_entropy_of_logits,
     "clamp.Tensor_out": iterated(()),
     "complex.default": route("complex.out", real="real", imag="imag"),
     "polar.default": route("polar.out", abs="abs", angle="angle"),
     "allclose": route("eq.Tensor", self="self", other="other"),
     "dist": route("sub.Tensor", self="self", other="other"),
     # --- linear algebra
-    "mv": own_rules.matrix_vector,
+    "mv": linear_algebra.matrix_vector,
     "mv.out": route("addmv.out", out="self", self="mat", vec="vec"),
-    "dot.out": own_rules.dot_out,
-    "vdot.out": own_rules.dot_out,
-    "linear.out": own_rules.linear_out,
+    "dot.out": linear_algebra.dot_out,
+    "vdot.out": linear_algebra.dot_out,
+    "linear.out": linear_algebra.linear_out,
     "addr_": route("addr.out", self="self", vec1="vec1", vec2="vec2"),
     "softmax.int_out": route("_softmax.out", out="out", self="self"),
     "log_softmax.int_out": route("_log_softmax.out", out="out", self="self"),
-    "min.unary_out": own_rules.extreme_out,
-    "max.unary_out": own_rules.extreme_out,
+    "min.unary_out": pointwise.extreme_out,
+    "max.unary_out": pointwise.extreme_out,
     "mean.dtype_out": out_follows_input,
     "logsumexp.out": out_follows_input,
-    "logcumsumexp.out": own_rules.resized_out,
-    "cummax.out": own_rules.resized_out,
-    "cummin.out": own_rules.resized_out,
-    "cholesky_solve": own_rules.cholesky_solve,
-    "cholesky_solve.out": own_rules.cholesky_solve_out,
-    "linalg_pinv": own_rules.pseudo_inverse,
+    "logcumsumexp.out": pointwise.resized_out,
+    "cummax.out": pointwise.resized_out,
+    "cummin.out": pointwise.resized_out,
+    "cholesky_solve": linear_algebra.cholesky_solve,
+    "cholesky_solve.out": linear_algebra.cholesky_solve_out,
+    "linalg_pinv": linear_algebra.pseudo_inverse,
     "linalg_lstsq.default": route("linalg_lstsq.out", self="self", b="b"),
     # --- torch.nn
-    "convolution": convolution_rules.convolution,
-    "_convolution": convolution_rules.convolution,
-    "_trilinear": own_rules.bilinear,
-    "_ctc_loss": own_rules.ctc_loss,
-    "ctc_loss": own_rules.ctc_loss,
-    "_scaled_dot_product_flash_attention_for_cpu": own_rules.attention,
+    "convolution": convolution.convolution,
+    "_convolution": convolution.convolution,
+    "_trilinear": linear_algebra.bilinear,
+    "_ctc_loss": networks.ctc_loss,
+    "ctc_loss": networks.ctc_loss,
+    "_scaled_dot_product_flash_attention_for_cpu": networks.attention,
     # --- optimizers
-    "_fused_adam_.tensor_lr": own_rules.fused_with_tensor_lr,
-    "_fused_adamw_.tensor_lr": own_rules.fused_with_tensor_lr,
-    "_fused_sgd_.tensor_lr": own_rules.fused_with_tensor_lr,
-    "_fused_adagrad_.tensor_lr": own_rules.fused_with_tensor_lr,
+    "_fused_adam_.tensor_lr": pointwise.fused_with_tensor_lr,
+    "_fused_adamw_.tensor_lr": pointwise.fused_with_tensor_lr,
+    "_fused_sgd_.tensor_lr": pointwise.fused_with_tensor_lr,
+    "_fused_adagrad_.tensor_lr": pointwise.fused_with_tensor_lr,
 }
 
-# Sparse layouts have kernels of their own. Source: native/sparse/cuda/SparseCUDATensorMath.cu.
+# Sparse layouts have kernels of their own.
 _SPARSE_ROWS: Mapping[str, Rule] = {
-    "add": own_rules.sparse_arithmetic,
-    "add_": own_rules.sparse_arithmetic,
-    "mul": own_rules.sparse_arithmetic,
-    "mul_": own_rules.sparse_arithmetic,
+    "add": sparse.add,
+    "add_": sparse.add,
+    "mul": sparse.multiply,
+    "mul_": sparse.multiply,
+    "mv": sparse.matrix_vector,
+    "_sparse_mm": route("addmm", dense="mat2", sparse="mat1"),
 }
 
 
@@ -258,7 +260,7 @@ def _foreach_rule(name: str) -> Rule:
     """
     base, _, overload = name.removeprefix("_foreach_").partition(".")
     if overload == "Tensor" and not base.startswith("addc"):
-        return own_rules.foreach_scalar
+        return pointwise.foreach_scalar
     single = _ROWS.get(base, iterated())
 
     def rule(call: Call) -> torch.device | None:

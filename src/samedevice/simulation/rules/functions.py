@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from samedevice.simulation.calls import Call, first_elsewhere, refusal
-from samedevice.simulation.operand_rules import compared
+from samedevice.simulation.rules.comparing import compared
 
 __all__ = [
     "ALIASES",

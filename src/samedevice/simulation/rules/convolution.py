@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 
 from samedevice.simulation.calls import Call, Operand, refusal
-from samedevice.simulation.operand_rules import compared
+from samedevice.simulation.rules.comparing import compared
 
 __all__ = ["convolution"]
 

@@ -168,3 +168,9 @@ def any_device(argument: str | None = None) -> Rule:
         return call.device(argument) if argument is not None else None
 
     return rule
+
+
+def no_kernel_refusal(call: Call, blamed: Operand | None, operator: str, available: str = "CPU, Meta") -> Exception:
+    """The dispatcher's error: the operator has no kernel for this device."""
+    backend = (blamed.device if blamed is not None else call.common_device or torch.device("cpu")).type.upper()
+    return refusal(call, "no-kernel", blamed, function=operator, backend=backend, backends_text=f"{available}, …")

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from samedevice.simulation.calls import Call, Operand, refusal
-from samedevice.simulation.operand_rules import compared
+from samedevice.simulation.rules.comparing import compared
 
 __all__ = ["CELL_PARAMETERS", "cell", "recurrent", "recurrent_arguments"]
 

@@ -1,0 +1,127 @@
+"""Pointwise operators, losses and lists of tensors whose rule is not quite that of their iterator.
+
+Each rule names its source in PyTorch; which operator follows which is in `operator_rules.py`.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from samedevice.simulation.calls import Call, first_elsewhere, refusal
+from samedevice.simulation.rules.comparing import iterated, kernel_operand_refusal
+
+__all__ = [
+    "addcmul",
+    "binary_cross_entropy",
+    "cross_entropy_of_logits",
+    "extreme_out",
+    "foreach_scalar",
+    "fused_with_tensor_lr",
+    "ldexp",
+    "logical",
+    "resized_out",
+    "set_storage",
+    "where",
+]
+
+_no_scalars = iterated(())
+
+
+def where(call: Call) -> torch.device | None:
+    """0-dim inputs are moved first, from any device. Source: native/TensorCompare.cpp, where_self_out."""
+    device = call.without("out").common_device
+    if device is None or device.type == "cpu":
+        return _no_scalars(call)
+    return _no_scalars(call.among(o for o in call.operands if o.output or o.device == device or o.tensor.dim() > 0))
+
+
+def logical(call: Call) -> torch.device | None:
+    """The result is made on self's device before the iterator looks. Source: native/BinaryOps.cpp, comparison_op."""
+    inputs = call.of("self")
+    if call.device("out") is None and inputs and inputs[0].device.type == "cpu":
+        other = first_elsewhere(call.operands, inputs[0].device)
+        if other is not None:
+            raise refusal(call, "tensor-iterator", inputs[0], device=other.device, other_device=inputs[0].device)
+    return iterated()(call)
+
+
+def ldexp(call: Call) -> torch.device | None:
+    """An integer exponent is made a float first, on its own device. Source: native/BinaryOps.cpp, ldexp."""
+    exponents = call.of("other")
+    integral = bool(exponents) and not exponents[0].tensor.dtype.is_floating_point
+    return iterated(() if integral else None)(call)
+
+
+def addcmul(call: Call) -> torch.device | None:
+    """Only tensor2 may be a 0-dim CPU tensor. Source: native/cuda/PointwiseOpsKernel.cu, addcmul_cuda_kernel."""
+    device = iterated()(call)
+    for argument in ("self", "tensor1"):
+        for operand in call.of(argument):
+            if operand.device != device:
+                raise refusal(call, f"addcmul-{argument}", operand)
+    return device
+
+
+def binary_cross_entropy(call: Call) -> torch.device | None:
+    """The weight multiplies the loss afterwards. Source: native/cuda/Loss.cu, binary_cross_entropy_out_cuda."""
+    if call.only("self", "target").common_device == torch.device("cpu") and call.of("weight"):
+        # Nothing but the weight is on the device: the kernel for it is handed the CPU's tensors.
+        raise kernel_operand_refusal(call, call.of("self")[0], 0)
+    return iterated(("weight",))(call)
+
+
+def cross_entropy_of_logits(call: Call) -> torch.device | None:
+    """The target's part of the loss is multiplied by the logits in place. Source: native/Loss.cpp."""
+    rule = iterated(("self", "weight", "pos_weight"))
+    return rule(call.only("target", "self", "weight", "pos_weight"))
+
+
+def extreme_out(call: Call) -> torch.device | None:
+    """Source: native/ReduceAllOps.cpp, min and max of all elements with `out=`."""
+    here, out = call.of("self")[0], call.of("out")[0]
+    if here.device != out.device:
+        raise refusal(call, "plain-check", out, check_text="self.device() == out.device()")
+    return here.device
+
+
+def resized_out(call: Call) -> torch.device | None:
+    """Cumulative operators that resize `out=` by hand. Source: native/Resize.cpp, resize_output's device check."""
+    here = call.of("self")[0]
+    for out in call.operands:
+        if out.output and out.device != here.device:
+            raise refusal(call, "resized-out", out, device=here.device, other_device=out.device)
+    return here.device
+
+
+def foreach_scalar(call: Call) -> torch.device | None:
+    """One 0-dim tensor for a whole list: a CPU one is read as a number. Source: ForeachBinaryOpScalarTensor.cu."""
+    scalar = call.operands[-1]
+    tensors = call.of("self")
+    if tensors and scalar.argument != "self" and scalar.device.type != "cpu" and scalar.device != tensors[0].device:
+        if tensors[0].device.type == "cpu":
+            raise refusal(call, "foreach-scalar", scalar, device=scalar.device)
+        raise refusal(call, "foreach-scalar", scalar, device=tensors[0].device, other_device=scalar.device)
+    return None
+
+
+def fused_with_tensor_lr(call: Call) -> torch.device | None:
+    """A learning rate on the CPU is read as a number; on a device it is with the parameters.
+
+    Source: native/cuda/FusedAdamKernel.cu and siblings, the overloads that take a tensor.
+    """
+    parameters = call.of("self")
+    device = parameters[0].device if parameters else call.common_device
+    for argument in ("grad_scale", "found_inf", "lr"):
+        for operand in call.of(argument):
+            if operand.device not in (device, torch.device("cpu")):
+                raise refusal(call, "fused-optimizer", operand, argument=argument)
+    return None
+
+
+def set_storage(call: Call) -> torch.device | None:
+    """Source: native/Resize.h, checkSetStorage."""
+    here = call.of("self")[0]
+    for source in call.of("source"):
+        if source.device != here.device:
+            raise refusal(call, "set-storage", source, device=here.device, other_device=source.device)
+    return here.device

@@ -1,0 +1,56 @@
+"""Sums and products with sparse tensors, whose kernels compare by hand.
+
+Source: aten/src/ATen/native/sparse/cuda, SparseCUDATensorMath.cu and SparseBlasImpl.cpp.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from samedevice.simulation.calls import Call, Operand, refusal
+from samedevice.simulation.rules.comparing import compared
+
+__all__ = ["add", "matrix_vector", "multiply"]
+
+
+def add(call: Call) -> torch.device | None:
+    """Both operands, and of a dense one that it is first."""
+    here, other = call.of("self")[0], call.of("other")[0]
+    if _is_sparse(here) and not _is_sparse(other):
+        # No kernel adds a dense tensor to a sparse one, which the operator itself tells.
+        return here.device
+    blamed = next((operand for operand in (here, other) if operand.device.type == "cpu"), None)
+    if blamed is None:
+        return here.device
+    if here.tensor.layout is not torch.sparse_coo and _is_sparse(here):
+        raise refusal(call, "sparse-compressed", blamed, function="add", argument=blamed.argument, device=blamed.device)
+    kind = "sparse" if _is_sparse(here) else "sparse-dense"
+    raise refusal(call, kind, blamed, function="add", argument=blamed.argument, backend="CUDA", other_backend="CPU")
+
+
+def multiply(call: Call) -> torch.device | None:
+    """The result is made where the sparse operand is, which reads the dense one by its indices."""
+    first, second = call.of("self")[0], call.of("other")[0]
+    sparse, other = (first, second) if _is_sparse(first) else (second, first)
+    if sparse.device.type == "cpu":
+        raise refusal(call, "sparse", sparse, function="mul", argument="out", backend="CUDA", other_backend="CPU")
+    if other.device.type != "cpu":
+        return sparse.device
+    if other.tensor.dim() == 0:
+        return sparse.device
+    if not _is_sparse(other):
+        raise refusal(call, "index-device", other, device=other.device)
+    raise refusal(call, "sparse", other, function="mul", argument="other", backend="CUDA", other_backend="CPU")
+
+
+def matrix_vector(call: Call) -> torch.device | None:
+    """A COO matrix has a kernel of its own; others add to a result that is made where the vector is."""
+    matrix, vector = call.of("self")[0], call.of("vec")[0]
+    if matrix.tensor.layout is torch.sparse_coo:
+        return compared("wrapper_SparseCUDA__mv")(call)
+    renamed = Operand("mat", matrix.tensor, matrix.device)
+    return compared("wrapper_SparseCsrCUDA_out_addmv_out")(call.among((vector, renamed)))
+
+
+def _is_sparse(operand: Operand) -> bool:
+    return operand.tensor.layout is not torch.strided
