@@ -68,9 +68,8 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Undo
 
 
 def _constructors_of(owner: Any, constructors: set[Function]) -> list[tuple[str, Function]]:
-    names = [*(f.__name__ for f in constructors), *_LIKES]
-    found = [(name, vars(owner).get(name)) for name in dict.fromkeys(names)]
-    return [(name, f) for name, f in found if f is not None and (f in constructors or name in _LIKES)]
+    known = {id(function) for function in constructors}
+    return [(name, value) for name, value in vars(owner).items() if id(value) in known or name in _LIKES]
 
 
 def _while_active(labels: LabelTable, owner: Any, name: str, body: Function) -> Function:

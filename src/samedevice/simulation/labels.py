@@ -38,7 +38,7 @@ _has_torch_function = torch._C._has_torch_function_unary
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What `untyped_storage` raises for sparse, nested, batched and other tensors without one, 2.6 to 2.13."""
 
-_HERE = str(Path(__file__).parent)
+_NOT_CALLING = (str(Path(__file__).parent), torch._ops.__file__)
 
 _table: LabelTable | None = None
 
@@ -58,9 +58,12 @@ class Floating(NamedTuple):
 
 
 def calling_site() -> Floating:
-    """The Python frame and instruction that called into PyTorch: the innermost outside this package."""
+    """The Python frame and instruction that called into PyTorch: the innermost outside this package.
+
+    The frames of `torch/_ops.py` do not count: there this package and others call operators from.
+    """
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(_NOT_CALLING) and frame.f_back is not None:
         frame = frame.f_back
     return Floating(id(frame), frame.f_lasti, frame.f_code)
 

@@ -1,6 +1,8 @@
 """Who wants to know what happens to tensors while a simulation runs: tracing subscribes here to record origins.
 
-Nobody subscribed, nothing is built or called. An observer sees events after the fact and must not change tensors.
+Nobody subscribed, nothing is built or called. An observer sees events after the fact and must not change tensors, nor keep
+them: a new tensor that somebody holds is not handed on by C++, which gives the program another object in its place
+(torch/csrc/autograd/variable.h, `make_variable`). Weak references are fine.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ class Event(NamedTuple):
     """Tensors came to be.
 
     Attributes:
-        kind: made (from no tensor), moved (to a device, or said to be there already), computed (from operands), loaded.
-        operation: PyTorch's name, e.g. "aten::zeros", "aten::_to_copy"; for a move that changed nothing also "aten::_to_copy".
+        kind: made (from no tensor), moved (to a device, or found there already), computed (from operands), loaded.
+        operation: PyTorch's name, e.g. "aten::zeros"; "aten::_to_copy" for all moves.
         results: the tensors, their devices already right.
-        operands: the tensor arguments, lists taken apart; for a move that changed nothing the same tensor as the result.
+        operands: the tensor arguments, lists taken apart; of a move that changed nothing, the result itself.
     """
 
     kind: EventKind

@@ -6,7 +6,7 @@ answered by `tensors.py`. The mode holds no rules: `device_checks` decides what 
 operands on one device, it only compares their labels: the tables in `Operator` are built once for each operator.
 
 Private PyTorch API used here, 2.6 to 2.14: `torch._C._push_on_torch_dispatch_stack`, `_pop_torch_dispatch_stack`,
-`_len_torch_function_stack`, `OpOverload._op`, `OpOverload._schema`, `OpOverload.decompose`.
+`_len_torch_function_stack`, `OpOverload._op`, `OpOverload._schema`, `OpOverload._op_dk`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _push = torch._C._push_on_torch_dispatch_stack
 _pop = torch._C._pop_torch_dispatch_stack
 _Device = torch.device
 _Tensor = torch.Tensor
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 _UNSEEN: Any = object()
 _NO_KEYWORDS: dict[str, Any] = {}
@@ -83,7 +84,7 @@ class Operator:
 
 
 def _kind_of(func: Any, makes_from_nothing: bool) -> Kind:
-    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSITE.name):
         return "composite"
     return "factory" if makes_from_nothing or func._schema.name in _NUMBERS_FROM_TENSORS else "ordinary"
 
@@ -240,7 +241,7 @@ class DeviceMode(TorchDispatchMode):
         if operator.kind == "composite":
             # Only inference mode hands composite operators over whole.
             with self.entered():
-                return operator.func.decompose(*args, **kwargs)
+                return operator.func._op_dk(_COMPOSITE, *args, **kwargs)
         with torch._C.DisableTorchFunction():
             if operator.kind == "factory":
                 return self._make(operator, args, kwargs)
