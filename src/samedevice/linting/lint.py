@@ -39,6 +39,9 @@ def lint(paths: Iterable[str | os.PathLike[str]], *, config: Config | None = Non
                 findings.extend(lint_source(source.decode(data), str(path), config=config))
         except SourceError as error:
             errors.append(FileError(str(path), str(error)))
+        except Exception as error:  # a fault of the linter itself stops no other file
+            reason = f"the linter failed here ({type(error).__name__}: {error}); please report it"
+            errors.append(FileError(str(path), reason))
     return Report(tuple(findings), "finding" if findings else "ok", errors=tuple(errors))
 
 

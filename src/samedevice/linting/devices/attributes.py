@@ -331,8 +331,16 @@ def _write_entry(machine: Machine, value: Mapping, key: Value, new: Value, targe
     if isinstance(key, Constant) and key.value.__hash__ is not None:
         machine.memory.write(value.entries, key.value, new)
     else:
-        _note_apart(machine, value, new)
+        if not _names_device(key):
+            _note_apart(machine, value, new)
         machine.memory.assign(value, "element", join(value.element, new))
+
+
+def _names_device(key: Value) -> bool:
+    """Whether a key holds a device, so that each device has entries of its own."""
+    return isinstance(key, Device) or (
+        isinstance(key, Sequence) and key.items is not None and any(_names_device(part) for part in key.items)
+    )
 
 
 def _note_apart(machine: Machine, value: Mapping, new: Value) -> None:

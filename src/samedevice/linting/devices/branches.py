@@ -39,7 +39,7 @@ def note_stale_caches(machine: Machine, node: ast.If, writes: Writes) -> None:
             before, after = after
         if not isinstance(before, Tensor) or not isinstance(after, Tensor) or after.held is None or before.held is None:
             continue
-        if before.kind != "plain" or after.kind != "plain":
+        if before.kind != "plain" or after.kind != "plain" or before.held.node is not after.held.node:
             continue
         operands = [
             Operand(before, moves.place_of(before), after.held.node, "cached"),

@@ -9,6 +9,8 @@ from samedevice.linting.devices import (
     container_methods,
     library_functions,
     module_calls,
+    module_methods,
+    modules,
     moves,
     operations,
     optimizers,
@@ -18,7 +20,7 @@ from samedevice.linting.devices import (
 from samedevice.linting.devices.facts import MoveDiscarded, Operand
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Frame, Machine
-from samedevice.linting.devices.places import Certainty, difference
+from samedevice.linting.devices.places import CPU, Certainty, difference
 from samedevice.linting.devices.sequences import element_of, sequence
 from samedevice.linting.devices.values import (
     NOTHING,
@@ -33,6 +35,7 @@ from samedevice.linting.devices.values import (
     Method,
     Module,
     Optimizer,
+    Partial,
     Sequence,
     Symbol,
     Tensor,
@@ -76,6 +79,9 @@ def _arguments(machine: Machine, node: ast.Call) -> Arguments:
 
 
 def _expand_keywords(found: Arguments, value: Value, node: ast.expr) -> None:
+    if isinstance(value, Tensor):
+        found.keywords["**"] = value
+        found.keyword_nodes["**"] = node
     if not isinstance(value, Mapping):
         found.complete = False
         return
@@ -98,22 +104,39 @@ def call(machine: Machine, callee: Value, arguments: Arguments, node: ast.AST) -
         return _call_external(machine, callee.name, arguments, node)
     if isinstance(callee, Method):
         return _call_method(machine, callee, arguments, node)
+    if isinstance(callee, Partial):
+        return call(machine, callee.function, _completed(callee.arguments, arguments), node)
     if isinstance(callee, Instance) and callee.cls is not None:
         method = attributes.find(callee.cls, "__call__")
         if method is not None:
             return call(machine, attributes.read(machine, callee, "__call__", node), arguments, node)
     if isinstance(callee, Tensor) and not callee.certain:
         return module_calls.call_moved(machine, callee, arguments, node)
-    if isinstance(callee, module_calls.Mover):
-        return module_calls.apply_mover(machine, callee, arguments, node)
+    if isinstance(callee, module_methods.Mover):
+        return module_methods.apply_mover(machine, callee, arguments, node)
     if isinstance(callee, Symbol):
         return _call_symbol(machine, callee, arguments, node)
     return _call_unknown(machine, arguments, node)
 
 
+def _completed(first: Arguments, then: Arguments) -> Arguments:
+    """The arguments of a partial function's call."""
+    return Arguments(
+        [*first.positional, *then.positional],
+        [*first.nodes, *then.nodes],
+        {**first.keywords, **then.keywords},
+        {**first.keyword_nodes, **then.keyword_nodes},
+        first.complete and then.complete,
+    )
+
+
 def _call_unknown(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """A call of something that is not seen: a GradScaler's methods are told by name, a module may be moved by it."""
     name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+    kind = arguments.keywords.get("return_tensors")
+    if isinstance(kind, Constant) and kind.value == "pt":
+        # Hugging Face's tokenizers and processors make their tensors on the CPU.
+        return Tensor(CPU, machine.origin(node, "made"), False, certain=False)
     first = arguments.positional[0] if arguments.positional else UNKNOWN
     if name == "step" and isinstance(first, Optimizer):
         optimizers.step_scaled(machine, first, node)
@@ -151,7 +174,7 @@ def _call_method(machine: Machine, method: Method, arguments: Arguments, node: a
     if isinstance(receiver, Tensor):
         return tensor_methods.call(machine, receiver, method.name, arguments, node)
     if isinstance(receiver, Module | Either):
-        return module_calls.call_method(machine, receiver, method.name, arguments, node)
+        return module_methods.call_method(machine, receiver, method.name, arguments, node)
     return container_methods.call(machine, receiver, method.name, arguments, node)
 
 
@@ -206,7 +229,7 @@ def call_super(machine: Machine, receiver: Value, cls: Class, name: str, argumen
             function, owner = found
             return _call_function(machine, _rebound(function, receiver, owner), arguments, node)
     if isinstance(receiver, Module):
-        return module_calls.call_method(machine, receiver, name, arguments, node)
+        return module_methods.call_method(machine, receiver, name, arguments, node)
     if isinstance(receiver, Mapping):
         return container_methods.call(machine, receiver, name, arguments, node)
     return UNKNOWN
@@ -339,7 +362,7 @@ def _container_children(machine: Machine, cls: Class, arguments: Arguments) -> l
     if any(
         base.name in ("torch.nn.Sequential", "torch.nn.ModuleList") for base in _externals(cls)
     ) and not attributes.find(cls, "__init__"):
-        return module_calls.children_from(machine, arguments)
+        return modules.children_from(machine, arguments)
     return []
 
 

@@ -97,7 +97,7 @@ def two_apart(values: list[Value]) -> tuple[Tensor, Tensor] | None:
 def _add(machine: Machine, receiver: Sequence, values: list[Value]) -> None:
     before = receiver.items
     element = join_all(values) if before == () else join_all([receiver.element, *values])
-    items = (*before, *values) if before is not None and not machine.loops and len(before) < 16 else None
+    items = (*before, *values) if before is not None and machine.loops == receiver.loops and len(before) < 16 else None
     if receiver.apart is None:
         machine.memory.assign(receiver, "apart", two_apart([receiver.element, *values]))
     machine.memory.assign(receiver, "items", items)

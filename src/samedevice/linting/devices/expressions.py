@@ -172,7 +172,9 @@ def _tuple(machine: Machine, node: ast.Tuple | ast.List | ast.Set) -> Value:
             element = element_of(machine, inner, part)
             return Sequence(None, join_all([*items, element]), node=node, mutable=not isinstance(node, ast.Tuple))
         items.extend(inner.items)
-    return sequence(items, node, mutable=not isinstance(node, ast.Tuple))
+    made = sequence(items, node, mutable=not isinstance(node, ast.Tuple))
+    made.loops = machine.loops
+    return made
 
 
 def _dict(machine: Machine, node: ast.Dict) -> Value:

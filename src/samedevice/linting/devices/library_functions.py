@@ -20,12 +20,15 @@ from samedevice.linting.devices.values import (
     Instance,
     Mapping,
     Module,
+    Parameters,
+    Partial,
     Sequence,
+    Symbol,
     Tensor,
     Value,
 )
 
-__all__ = ["call"]
+__all__ = ["DEVICE_COUNT", "Parser", "call", "parser_method", "started"]
 
 Handler = Callable[[Machine, Arguments, ast.AST], Value]
 
@@ -42,6 +45,9 @@ def call(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> Va
             moves.escape(machine, value)
     if name.startswith("torchvision.models.") or name == "timm.create_model":
         return _pretrained(machine, name, node)
+    if name.endswith(".from_pretrained") and "device_map" not in arguments.keywords:
+        kind = name.split(".")[-2]
+        return _pretrained(machine, kind, node) if "Model" in kind or "For" in kind else UNKNOWN
     return UNKNOWN
 
 
@@ -65,7 +71,9 @@ def _numpy(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> 
 
 def _list(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     if not arguments.positional:
-        return sequence([], node)
+        made = sequence([], node)
+        made.loops = machine.loops
+        return made
     value = arguments.positional[0]
     items = unpack(machine, value, node)
     if items is not None:
@@ -98,15 +106,24 @@ def _zip(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     if known and len(known) == len(columns) and len({len(column) for column in known}) == 1:
         return sequence([sequence(row, mutable=False) for row in zip(*known, strict=True)])
     if not arguments.complete:
-        return UNKNOWN
+        return _columns(arguments)
     return Sequence(None, sequence([element_of(machine, v, node) for v in arguments.positional], mutable=False))
+
+
+def _columns(arguments: Arguments) -> Value:
+    """`zip(*rows)`: one tuple a column."""
+    rows = arguments.positional[0] if len(arguments.positional) == 1 else UNKNOWN
+    if isinstance(rows, Sequence) and rows.items is not None:
+        return sequence([Sequence(None, item, mutable=False) for item in rows.items])
+    return UNKNOWN
 
 
 def _enumerate(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     value = arguments.positional[0] if arguments.positional else UNKNOWN
-    items = unpack(machine, value, node)
+    from_zero = len(arguments.positional) == 1 and not arguments.keywords
+    items = unpack(machine, value, node) if from_zero else None
     if items is not None:
-        return sequence([sequence([UNKNOWN, item], mutable=False) for item in items])
+        return sequence([sequence([Constant(i), item], mutable=False) for i, item in enumerate(items)])
     return Sequence(None, sequence([UNKNOWN, element_of(machine, value, node)], mutable=False))
 
 
@@ -137,7 +154,19 @@ def _first_item(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     value = arguments.positional[0] if arguments.positional else UNKNOWN
     if isinstance(value, Sequence) and value.items:
         return value.items[0]
+    if isinstance(value, Parameters) and isinstance(value.module, Module):
+        return _first_parameter(value.module) or element_of(machine, value, node)
     return element_of(machine, value, node)
+
+
+def _first_parameter(module: Module) -> Tensor | None:
+    """The parameter that `next(module.parameters())` gives, for its device."""
+    if module.place is not None:
+        return Tensor(None, module.origin, kind="parameter", owner=module, requires_grad=True)
+    parts = list(moves.registered(module))
+    own = next((part for part in parts if isinstance(part, Tensor) and part.kind == "parameter"), None)
+    inner = (_first_parameter(part) for part in parts if isinstance(part, Module))
+    return own or next((found for found in inner if found is not None), None)
 
 
 def _sum(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
@@ -221,6 +250,9 @@ def _parser(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     return Parser({})
 
 
+DEVICE_COUNT = "torch.cuda.device_count()"
+
+
 class Parser(Value):
     """An argparse.ArgumentParser: the defaults that tell a device or its index."""
 
@@ -259,6 +291,10 @@ def _add_argument(parser: Parser, arguments: Arguments) -> None:
 
 
 def _range(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    only = arguments.positional[0] if len(arguments.positional) == 1 else UNKNOWN
+    if isinstance(only, Symbol) and only.name == DEVICE_COUNT:
+        # A program that counts its devices is meant for more than one.
+        return sequence([Constant(0), Constant(1)])
     values = [
         value.value for value in arguments.positional if isinstance(value, Constant) and isinstance(value.value, int)
     ]
@@ -268,7 +304,33 @@ def _range(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
 
 
 def _partial(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    return arguments.positional[0] if len(arguments.positional) == 1 and not arguments.keywords else UNKNOWN
+    if not arguments.positional or not arguments.complete:
+        return UNKNOWN
+    rest = Arguments(arguments.positional[1:], arguments.nodes[1:], arguments.keywords, arguments.keyword_nodes)
+    return Partial(arguments.positional[0], rest)
+
+
+def _len(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    value = arguments.positional[0] if arguments.positional else UNKNOWN
+    items = unpack(machine, value, node)
+    return UNKNOWN if items is None else Constant(len(items))
+
+
+def _choice(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    return element_of(machine, arguments.positional[0], node) if arguments.positional else UNKNOWN
+
+
+def _choices(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    return Sequence(None, _choice(machine, arguments, node))
+
+
+def started(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    """`threading.Thread(target=f, args=…)`: the function is called sooner or later."""
+    target, given = arguments.keywords.get("target"), arguments.keywords.get("args")
+    if target is not None:
+        items = list(given.items) if isinstance(given, Sequence) and given.items is not None else []
+        machine.call(target, Arguments(items, [node] * len(items), complete=bool(items) or given is None), node)
+    return UNKNOWN
 
 
 def _setting(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
@@ -295,6 +357,12 @@ _TABLE: dict[str, Handler] = {
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
     "builtins.range": _range,
+    "builtins.len": _len,
+    "random.choice": _choice,
+    "random.choices": _choices,
+    "random.sample": _choices,
+    "threading.Thread": started,
+    "multiprocessing.Process": started,
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _defaultdict,
     "collections.deque": _list,

@@ -36,6 +36,8 @@ def unpack(machine: Machine, value: Value, node: ast.AST) -> tuple[Value, ...] |
     """The items of a value where each is known."""
     if isinstance(value, Sequence):
         return value.items
+    if isinstance(value, Mapping):
+        return tuple(Constant(key) for key in value.entries) if value.element is NOTHING and value.entries else None
     if isinstance(value, Module) and value.cls is None and value.children and value.place is None:
         return tuple(value.children)
     return None
@@ -55,7 +57,17 @@ def element_of(machine: Machine, value: Value, node: ast.AST) -> Value:
         return join_all(value.children)
     if isinstance(value, Symbol):
         return value.part("[…]")
+    if isinstance(value, Instance) and value.cls is not None:
+        return _iterated(machine, value, node)
     return UNKNOWN
+
+
+def _iterated(machine: Machine, value: Instance, node: ast.AST) -> Value:
+    """What the file's own `__iter__` gives."""
+    if value.cls is None or attributes.find(value.cls, "__iter__") is None:
+        return UNKNOWN
+    made = machine.call(attributes.read(machine, value, "__iter__", node), Arguments(), node)
+    return made.element if isinstance(made, Sequence) else UNKNOWN
 
 
 def parameter_of(module: Value) -> Value:
@@ -102,7 +114,9 @@ def _entry(machine: Machine, value: Mapping, key: Value) -> Value:
     if not isinstance(key, Constant) or not isinstance(key.value, str | int | float | bytes | None):
         return _known(value.element)
     if value.lists and key.value not in value.entries:
-        machine.memory.write(value.entries, key.value, sequence([], value.node))
+        made = sequence([], value.node)
+        made.loops = machine.loops
+        machine.memory.write(value.entries, key.value, made)
     return _known(value.entries.get(key.value, value.element))
 
 

@@ -54,7 +54,7 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> bool:
     if isinstance(left, Sequence) and isinstance(right, Sequence):
         items = (*left.items, *right.items) if left.items is not None and right.items is not None else None
         element = right.element if left.items == () else left.element
-        machine.memory.assign(left, "items", None if machine.loops else items)
+        machine.memory.assign(left, "items", items if machine.loops == left.loops else None)
         machine.memory.assign(left, "element", element)
         return False
     arguments: list[operations.Argument] = [(left, node.target, "self"), (right, node.value, "other")]
@@ -133,9 +133,10 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> bool:
     source = machine.evaluate(node.iter)
     items = unpack(machine, source, node.iter)
     if items is not None and 0 < len(items) <= _UNROLLED and any(_matters(item) for item in items):
+        # Each round is run: what is counted in them is counted exactly.
         for item in items:
             bind_target(machine, node.target, item)
-            if _round(machine, node.body, last=item is items[-1]):
+            if machine.execute(node.body):
                 break
     elif items != ():
         bind_target(machine, node.target, element_of(machine, source, node.iter))
@@ -161,14 +162,14 @@ def _while(machine: Machine, node: ast.While) -> bool:
 def _rounds(machine: Machine, body: list[ast.stmt], again: Callable[[], None]) -> None:
     """Run a loop's body, and once more where the first round left things in another state than it found them."""
     mark = machine.memory.mark()
-    ended = _round(machine, body, last=False)
+    ended = _round(machine, body)
     changed = materially_changed(machine.memory.keep(mark))
     if changed and not ended and machine.spend(len(body)):
         again()
-        _round(machine, body, last=True)
+        _round(machine, body)
 
 
-def _round(machine: Machine, body: list[ast.stmt], *, last: bool) -> bool:
+def _round(machine: Machine, body: list[ast.stmt]) -> bool:
     machine.loops += 1
     try:
         return machine.execute(body)

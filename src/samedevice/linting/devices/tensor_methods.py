@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
-from samedevice.linting.devices import moves, operations, optimizers
+from samedevice.linting.devices import module_calls, moves, operations, optimizers
 from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Arguments, Machine
@@ -14,7 +15,6 @@ from samedevice.linting.devices.places import CPU, Location, Place
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Constant,
-    Device,
     External,
     Function,
     Symbol,
@@ -266,30 +266,32 @@ _KEPT_BY_BATCH = frozenset(
 
 def _of_unknown(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
     """A method of a moved object of unknown kind: a model's own method, a batch's field."""
-    return UNKNOWN
+    return module_calls.call_moved(machine, tensor, arguments, node) if name == "generate" else UNKNOWN
 
 
 def target_of(arguments: Arguments) -> tuple[Location | None, bool, bool]:
     """The device that `.to(…)` is given: where it is, whether one is given, whether it is written as a constant."""
     for value, node, name in arguments.all():
-        if name in ("", "device"):
-            place = as_place(value)
-            if place is not None or isinstance(value, Device):
-                return place, True, isinstance(node, ast.Constant)
-            if isinstance(value, Constant) and isinstance(value.value, int) and not isinstance(value.value, bool):
-                return Place("cuda", value.value), True, True
-        elif name == "other":
-            break
-    for value, _, name in arguments.all():
-        tensor = value if isinstance(value, Tensor) else None
-        if tensor is not None and name in ("", "other"):
-            return moves.place_of(tensor), True, False
-        if name == "" and value is UNKNOWN:
-            # A dtype or a device: either may be.
-            return None, True, False
-        if name == "device":
-            return None, True, False
+        if name not in ("", "device", "other", "tensor") or _is_no_device(value):
+            continue
+        if isinstance(value, Tensor):
+            return moves.place_of(value), True, False
+        if isinstance(value, Constant) and isinstance(value.value, int):
+            return Place("cuda", value.value), True, True
+        # What is not known may be a device or a dtype; only its name can tell.
+        unclear = isinstance(value, Symbol) and name == "" and not _DEVICE_NAME.search(value.name)
+        return None if unclear else as_place(value), True, isinstance(node, ast.Constant)
     return None, False, False
+
+
+_DEVICE_NAME = re.compile(r"dev|gpu|cuda|rank|accelerator|where|target|location", re.IGNORECASE)
+
+
+def _is_no_device(value: Value) -> bool:
+    """A dtype, None or a flag."""
+    if isinstance(value, External):
+        return value.name.startswith("torch.")
+    return isinstance(value, Constant) and (value.value is None or isinstance(value.value, bool))
 
 
 def _to(machine: Machine, tensor: Tensor, arguments: Arguments, node: ast.AST) -> Value:

@@ -30,6 +30,7 @@ __all__ = [
     "Optimizer",
     "Origin",
     "Parameters",
+    "Partial",
     "Role",
     "Scope",
     "Sequence",
@@ -167,6 +168,9 @@ class Module(Value):
     held: Held | None = None
     children: list[Value] = field(default_factory=list)
     """For Sequential, ModuleList and ModuleDict; shared by what is known of all of them."""
+    hooks: tuple[Value, ...] = ()
+    """Forward hooks."""
+    pre_hooks: tuple[Value, ...] = ()
     moved: bool = False
     moved_at: ast.AST | None = None
     copied: bool = False
@@ -213,6 +217,14 @@ class Function(Value):
 
 
 @dataclass(slots=True, eq=False)
+class Partial(Value):
+    """`functools.partial(function, …)`."""
+
+    function: Value
+    arguments: Any
+
+
+@dataclass(slots=True, eq=False)
 class External(Value):
     """Something imported, by its full dotted name: "torch.nn.functional.relu"."""
 
@@ -238,6 +250,8 @@ class Sequence(Value):
     mutable: bool = True
     apart: tuple[Tensor, Tensor] | None = None
     """Two items that are on different devices, where `items` is not known."""
+    loops: int = 0
+    """How many loops were being run where it was made: in those of their rounds, appending to it is counted."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,55 @@
+"""Datasets and loaders: what their batches are like."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from samedevice.linting.devices import attributes
+from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.sequences import element_of
+from samedevice.linting.devices.values import (
+    UNKNOWN,
+    Constant,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Sequence,
+    Tensor,
+    Value,
+)
+
+__all__ = ["loader"]
+
+
+def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    """A DataLoader: its batches are on the CPU unless the dataset holds tensors that are known to be elsewhere."""
+    dataset = arguments.get(0, "dataset")
+    collate = arguments.keywords.get("collate_fn")
+    if collate is not None and not (isinstance(collate, Constant) and collate.value is None):
+        if isinstance(collate, Function):
+            samples = Sequence(None, dataset.element if isinstance(dataset, Sequence) else UNKNOWN)
+            return Sequence(None, _batched(machine.call(collate, Arguments([samples], [node]), node)), node=node)
+        return Sequence(None, UNKNOWN, node=node)
+    if isinstance(dataset, Instance) and dataset.cls is not None and attributes.find(dataset.cls, "__iter__"):
+        return Sequence(None, _batched(element_of(machine, dataset, node)), node=node)
+    if isinstance(dataset, Instance | Module) and dataset.cls is not None:
+        getter = attributes.read(machine, dataset, "__getitem__", node)
+        item = machine.call(getter, Arguments([UNKNOWN], [node]), node)
+        return Sequence(None, _batched(item), node=node)
+    if isinstance(dataset, Sequence):
+        return Sequence(None, _batched(dataset.element), node=node)
+    return Sequence(None, UNKNOWN, node=node)
+
+
+def _batched(value: Value) -> Value:
+    """What the default collate function makes of a sample: tensors with one more dimension."""
+    if isinstance(value, Tensor):
+        return replace(value, scalar=False, leaf=False)
+    if isinstance(value, Sequence):
+        items = tuple(_batched(item) for item in value.items) if value.items is not None else None
+        return Sequence(items, _batched(value.element), mutable=False)
+    if isinstance(value, Mapping):
+        return Mapping({key: _batched(item) for key, item in value.entries.items()}, _batched(value.element))
+    return value
