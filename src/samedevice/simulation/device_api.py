@@ -222,6 +222,7 @@ def _cuda_functions(api: _Api) -> _Table:
         "_cuda_getCurrentBlasHandle": lambda: 1,
         "_cuda_getCurrentSolverHandle": lambda: 1,
         "_cuda_clearCublasWorkspaces": lambda: None,
+        "_host_emptyCache": lambda: None,
         "_cuda_set_sync_debug_mode": lambda mode: setattr(api, "sync_debug_mode", mode),
         "_cuda_get_sync_debug_mode": lambda: api.sync_debug_mode,
         "_cuda_get_cudnn_benchmark_limit": lambda: api.benchmark_limit,
@@ -239,8 +240,10 @@ _REFUSED = (
 
 def _lazy_state(module: Any, api: _Api) -> Iterator[Undoable]:
     """What the module of a kind knows about its devices: none was used yet, and nothing waits for the first use."""
-    for name, value in {"_initialized": False, "_queued_calls": [], "_lazy_seed_tracker": _LazySeedTracker()}.items():
+    values = {"_initialized": False, "_queued_calls": [], "_lazy_seed_tracker": _LazySeedTracker()}
+    for name, value in {**values, "_cached_device_count": None}.items():
         yield _Remembered(module, name, value)
+    yield Patch(module.random, "device_count", lambda: api.machine.count)
     functions = {
         "_is_in_bad_fork": api.in_bad_fork,
         "_exchange_device": api.exchange_device,
@@ -369,7 +372,8 @@ def _mps_events() -> _Table:
     names = ("releaseEvent", "recordEvent", "waitForEvent", "synchronizeEvent")
     return {
         **dict.fromkeys(names, lambda event: None),
-        "acquireEvent": lambda timing: 1,
+        # 0: an event that needs no release, which may come after the simulation.
+        "acquireEvent": lambda timing: 0,
         "queryEvent": lambda event: True,
         "elapsedTimeOfEvents": lambda start, end: 0.0,
     }

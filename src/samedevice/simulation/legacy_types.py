@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import torch
+from torch.utils._device import DeviceContext
 
 from samedevice.simulation import labels
 from samedevice.simulation.machine import Machine
@@ -118,6 +119,7 @@ class _DefaultType:
         self._machine = machine
         self._real = real
         self._is_away = False
+        self._is_suspended = False
         self._set_default_tensor_type = torch.set_default_tensor_type
         self._get_default_device = torch.get_default_device
         self._constructor = Patch(torch.Tensor, "__new__", _placing(machine))
@@ -131,12 +133,19 @@ class _DefaultType:
     def install(self) -> None:
         """Nothing is changed until a script sets such a type; changes are suspended while PyTorch imports."""
         if self._is_away:
-            self._apply(True)
+            self._constructor.install()
+            if self._is_suspended:
+                torch.set_default_device(self._machine.kind)
 
     def undo(self) -> None:
         """Factories make CPU tensors."""
         if self._is_away:
-            self._apply(False)
+            self._constructor.undo()
+            # A mode is off the stack while it handles a call, and must not be ended then.
+            stack = torch.overrides._get_current_function_mode_stack()
+            self._is_suspended = any(isinstance(mode, DeviceContext) for mode in stack)
+            if self._is_suspended:
+                torch.set_default_device(None)
 
     def set(self, t: Any) -> None:
         """Make `t` the type of tensors that are made without saying more.
@@ -151,19 +160,13 @@ class _DefaultType:
         self._set_default_tensor_type(self._real.get(name.rpartition(".")[2], t))
         away = name.startswith(f"torch.{self._machine.kind}.")
         if away != self._is_away:
-            self._apply(away)
+            torch.set_default_device(self._machine.kind if away else None)
+            (self._constructor.install if away else self._constructor.undo)()
             self._is_away = away
 
     def get_default_device(self) -> torch.device:
         """A default type is no default device, says PyTorch."""
         return self._machine.host if self._is_away else self._get_default_device()
-
-    def _apply(self, away: bool) -> None:
-        torch.set_default_device(self._machine.kind if away else None)
-        if away:
-            self._constructor.install()
-        else:
-            self._constructor.undo()
 
 
 def _placing(machine: Machine) -> Callable[..., Any]:

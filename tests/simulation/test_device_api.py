@@ -1,0 +1,188 @@
+"""What scripts ask of torch.cuda, torch.accelerator and torch.backends. Expected: what the real CUDA build answered."""
+
+import pytest
+import torch
+
+import samedevice
+from samedevice.errors import NotSimulated
+
+
+def test_the_machine_is_there_and_untouched_until_used(cuda2):
+    assert torch.cuda.is_available()
+    assert torch.cuda.device_count() == 2
+    assert not torch.cuda.is_initialized()
+    assert torch.cuda.current_device() == 0
+    assert torch.cuda.is_initialized()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: torch.zeros(1).cuda(),
+        lambda: torch.zeros(1).to("cuda"),
+        lambda: torch.zeros(1, device="cuda"),
+        lambda: torch.tensor([1], device="cuda"),
+        lambda: torch.nn.Linear(1, 1).to("cuda:1"),
+        lambda: torch.cuda.set_device(0),
+        lambda: torch.cuda.get_device_name(0),
+        lambda: torch.cuda.synchronize(),
+    ],
+)
+def test_first_use_initialises(cuda2, use):
+    use()
+    assert torch.cuda.is_initialized()
+
+
+@pytest.mark.parametrize("seed", [torch.manual_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all])
+def test_asking_and_seeding_do_not_initialise(cuda2, seed):
+    seed(3)
+    assert torch.accelerator.is_available()
+    assert torch.device("cuda") != torch.device(0)
+    assert not torch.cuda.is_initialized()
+
+
+def test_after_it_nothing_is_there():
+    with samedevice.simulate("cuda"):
+        torch.zeros(1, device="cuda")
+    assert torch.cuda.is_available() == (torch.cuda.device_count() > 0)
+    assert not torch.cuda.is_initialized()
+
+
+def test_current_device(cuda2):
+    torch.cuda.set_device("cuda:1")
+    assert torch.cuda.current_device() == torch.accelerator.current_device_index() == 1
+    assert torch.zeros(1, device="cuda").device == torch.device("cuda:1")
+    with torch.cuda.device(0):
+        assert torch.zeros(1).cuda().device == torch.device("cuda:0")
+    with torch.cuda.device(-1), torch.cuda.device_of(torch.zeros(1)), torch.cuda.device(None):
+        assert torch.cuda.current_device() == 1
+    with torch.cuda.device_of(torch.zeros(1, device="cuda:0")):
+        assert torch.cuda.current_device() == 0
+    assert torch.cuda.current_device() == 1
+    torch.accelerator.set_device_index(0)
+    assert torch.cuda.current_device() == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda: torch.cuda.set_device(7), RuntimeError, "CUDA error: invalid device ordinal"),
+        (lambda: torch.cuda.synchronize(7), RuntimeError, "CUDA error: invalid device ordinal"),
+        (lambda: torch.cuda.device(7).__enter__(), RuntimeError, "CUDA error: invalid device ordinal"),
+        (lambda: torch.accelerator.set_device_index(5), RuntimeError, "CUDA error: invalid device ordinal"),
+        (lambda: torch.cuda.get_device_properties(2), AssertionError, "Invalid device id"),
+        (lambda: torch.cuda.can_device_access_peer(0, 5), AssertionError, "Invalid peer device id"),
+        (lambda: torch.cuda.set_device("cpu"), ValueError, "Expected a cuda device, but got: cpu"),
+        (lambda: torch.cuda.get_device_name("cpu"), ValueError, "Expected a cuda device, but got: cpu"),
+        (lambda: torch.cuda.memory_allocated(7), RuntimeError, "Invalid device argument : did you call init?"),
+        (lambda: torch.cuda.utilization(), ModuleNotFoundError, "nvidia-ml-py does not seem to be installed"),
+    ],
+)
+def test_refusals(cuda2, call, error, says):
+    torch.cuda.init()
+    with pytest.raises(error) as raised:
+        call()
+    assert says in str(raised.value)
+    if "ordinal" in says and hasattr(torch, "AcceleratorError"):
+        assert type(raised.value) is torch.AcceleratorError
+
+
+def test_properties(cuda2):
+    properties = torch.cuda.get_device_properties("cuda:1")
+    assert torch.cuda.get_device_capability() == (properties.major, properties.minor) == (9, 0)
+    assert torch.cuda.get_device_name() == properties.name
+    assert torch.cuda.is_bf16_supported()
+    assert properties.total_memory > 2**30
+    assert repr(properties).startswith(
+        f"_CudaDeviceProperties(name='{properties.name}', major=9, minor=0, total_memory="
+    )
+    assert "sm_90" in torch.cuda.get_arch_list()
+    assert torch.cuda.get_gencode_flags().startswith("-gencode compute=compute_75,code=sm_75")
+    assert torch.cuda.can_device_access_peer(0, 1)
+    assert torch.version.cuda.count(".") == 1
+
+
+def test_accelerator_and_modules(cuda2):
+    assert torch.accelerator.current_accelerator() == torch.device("cuda")
+    assert torch.accelerator.device_count() == 2
+    assert torch.get_device_module("cuda") is torch.cuda
+    assert torch.get_device_module() is torch.cuda
+    torch.accelerator.synchronize()
+    assert not torch.xpu.is_available()
+
+
+def test_backends(cuda2, recwarn):
+    cudnn = torch.backends.cudnn
+    assert torch.backends.cuda.is_built()
+    assert (cudnn.is_available(), cudnn.enabled, cudnn.benchmark, cudnn.deterministic) == (True, True, False, False)
+    assert cudnn.version() > 90000
+    assert cudnn.benchmark_limit == 10
+    assert cudnn.is_acceptable(torch.zeros(1, device="cuda"))
+    assert not cudnn.is_acceptable(torch.zeros(1))
+    assert torch.backends.cuda.matmul.allow_tf32 is False
+    with cudnn.flags(enabled=False, benchmark_limit=3):
+        assert not cudnn.enabled
+        assert cudnn.benchmark_limit == 3
+    assert cudnn.benchmark_limit == 10
+    assert not recwarn.list
+
+
+def test_what_does_nothing_does_it_without_complaint(cuda2):
+    for call in (torch.cuda.synchronize, torch.cuda.empty_cache, torch.cuda.ipc_collect, torch.cuda.init):
+        assert call() is None
+    assert torch.cuda.nvtx.range_push("outer") == 0
+    assert torch.cuda.nvtx.range_pop() == 0
+    with torch.cuda.nvtx.range("step"):
+        torch.cuda.profiler.start()
+        torch.cuda.profiler.stop()
+    torch.cuda.set_sync_debug_mode("warn")
+    assert torch.cuda.get_sync_debug_mode() == 1
+    torch.cuda.memory._record_memory_history(enabled=None)
+    assert torch.cuda.current_blas_handle()
+    assert torch.cuda.get_allocator_backend() == "native"
+    assert not torch.cuda.is_current_stream_capturing()
+
+
+def test_graphs_are_refused_in_one_sentence(cuda2):
+    graph = torch.cuda.CUDAGraph()
+    with (
+        pytest.raises(NotSimulated, match=r"^torch\.cuda\.CUDAGraph\.capture_begin has no counterpart"),
+        torch.cuda.graph(graph),
+    ):
+        pass
+    with pytest.raises(NotSimulated, match=r"CUDAGraph\.replay"):
+        graph.replay()
+
+
+def test_mps():
+    with samedevice.simulate("mps"):
+        assert torch.backends.mps.is_available()
+        assert torch.backends.mps.is_built()
+        assert torch.mps.device_count() == 1
+        assert not torch.cuda.is_available()
+        assert torch.accelerator.current_accelerator() == torch.device("mps")
+        torch.mps.synchronize()
+        torch.mps.empty_cache()
+        torch.mps.manual_seed(3)
+        first = torch.rand(2, device="mps")
+        torch.mps.manual_seed(3)
+        assert torch.equal(first, torch.rand(2, device="mps"))
+        assert torch.mps.current_allocated_memory() > 0
+        event = torch.mps.Event(enable_timing=True)
+        event.record()
+        assert event.query()
+    assert not torch.backends.mps.is_available()
+
+
+def test_xpu():
+    with samedevice.simulate("xpu:2"):
+        assert torch.xpu.is_available()
+        assert torch.xpu.device_count() == 2
+        torch.xpu.set_device(1)
+        assert torch.zeros(1, device="xpu").device == torch.device("xpu:1")
+        assert torch.xpu.get_device_properties(0).type == "gpu"
+        torch.xpu.synchronize()
+        assert torch.xpu.memory_allocated(1) == 0
+        assert torch.xpu.current_stream().device == torch.device("xpu:1")
+        assert not torch.cuda.is_available()
+    assert not torch.xpu.is_available()

@@ -1,0 +1,155 @@
+import copy
+import pickle
+
+import pytest
+import torch
+
+import samedevice
+
+
+def draws(device):
+    torch.manual_seed(0)
+    cpu = torch.randn(3)
+    dropped = torch.nn.functional.dropout(torch.ones(8, device=device))
+    return [
+        cpu,
+        dropped,
+        torch.rand(2, device=device),
+        torch.randperm(5, device=device),
+        torch.randn_like(cpu).to(device),
+    ]
+
+
+def test_same_seed_same_values_as_without_simulation():
+    plain = draws("cpu")
+    with samedevice.simulate("cuda:2"):
+        for device in ("cuda", "cuda:1"):
+            for a, b in zip(plain, draws(device), strict=True):
+                assert torch.equal(a, b.cpu())
+
+
+def test_seeding_cuda_like_everything_changes_no_value():
+    torch.manual_seed(5)
+    plain = torch.randn(3)
+    with samedevice.simulate("cuda"):
+        torch.manual_seed(5)
+        torch.cuda.manual_seed(5)
+        torch.cuda.manual_seed_all(5)
+        assert torch.equal(plain, torch.randn(3, device="cuda").cpu())
+
+
+def test_a_device_seeded_apart_repeats_its_numbers(cuda2):
+    torch.manual_seed(1)
+    torch.cuda.manual_seed(7)
+    first = torch.randn(3, device="cuda")
+    cpu = torch.randn(2)
+    torch.cuda.manual_seed(7)
+    assert torch.equal(first, torch.randn(3, device="cuda"))
+    assert torch.cuda.initial_seed() == 7
+    assert torch.initial_seed() == 1
+    torch.manual_seed(1)
+    assert torch.equal(cpu, torch.randn(2)), "what the device drew did not move the CPU's generator"
+    assert torch.cuda.initial_seed() == 1
+
+
+def test_states_are_saved_and_restored(cuda2):
+    torch.manual_seed(1)
+    torch.rand(4, device="cuda")
+    state, states = torch.cuda.get_rng_state(), torch.cuda.get_rng_state_all()
+    assert state.device.type == "cpu"
+    assert len(states) == 2
+    first = torch.nn.functional.dropout(torch.ones(9, device="cuda"))
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(first, torch.nn.functional.dropout(torch.ones(9, device="cuda")))
+    with torch.random.fork_rng(devices=[0, 1]):
+        torch.rand(3, device="cuda:1")
+    torch.cuda.set_rng_state_all(states)
+
+
+def test_checkpointing_recomputes_the_same_dropout(cuda2):
+    inputs = torch.ones(64, device="cuda", requires_grad=True)
+    seen = []
+
+    def forward(x):
+        seen.append(torch.nn.functional.dropout(x))
+        return seen[-1]
+
+    torch.utils.checkpoint.checkpoint(forward, inputs, use_reentrant=True).sum().backward()
+    assert torch.equal(*seen)
+
+
+@pytest.mark.parametrize("state", [torch.zeros(16), "on the device"])
+@pytest.mark.parametrize(
+    "restore",
+    [
+        lambda state: torch.set_rng_state(state),
+        lambda state: torch.cuda.set_rng_state(state),
+        lambda state: torch.Generator(device="cuda").set_state(state),
+        lambda state: torch.Generator().set_state(state),
+    ],
+)
+def test_a_state_is_a_byte_tensor_on_the_cpu(cuda2, state, restore):
+    state = torch.get_rng_state().cuda() if isinstance(state, str) else state
+    with pytest.raises(TypeError, match=r"^RNG state must be a torch\.ByteTensor$"):
+        restore(state)
+
+
+def test_a_state_of_a_real_device_is_read_as_its_seed(cuda2):
+    torch.cuda.set_rng_state(torch.tensor([9, *[0] * 15], dtype=torch.uint8))
+    first = torch.rand(2, device="cuda")
+    torch.cuda.manual_seed(9)
+    assert torch.equal(first, torch.rand(2, device="cuda"))
+    with pytest.raises(RuntimeError, match="RNG state is wrong size"):
+        torch.cuda.set_rng_state(torch.zeros(5, dtype=torch.uint8))
+
+
+def test_generators_say_where_they_are(cuda2):
+    assert torch.Generator(device="cuda").device == torch.device("cuda")
+    assert torch.Generator("cuda:1").device == torch.device("cuda:1")
+    assert torch.Generator().device == torch.device("cpu")
+    assert isinstance(torch.default_generator, torch.Generator)
+    generator = torch.Generator("cuda").manual_seed(5)
+    for other in (pickle.loads(pickle.dumps(generator)), copy.deepcopy(generator), generator.clone_state()):
+        assert other.device == torch.device("cuda")
+        assert torch.equal(other.get_state(), generator.get_state())
+    expected = torch.randn(3, generator=torch.Generator().manual_seed(5))
+    assert torch.equal(torch.randn(3, device="cuda", generator=generator).cpu(), expected)
+
+
+def test_a_default_generator_given_by_hand_is_the_default(cuda2):
+    torch.cuda.init()
+    generator = torch.cuda.default_generators[0]
+    for seed in (torch.manual_seed, torch.cuda.manual_seed):
+        seed(11)
+        first = torch.randn(2, device="cuda", generator=generator)
+        seed(11)
+        assert torch.equal(first, torch.randn(2, device="cuda"))
+
+
+WRONG = {
+    "randn": lambda g: torch.randn(3, device="cuda", generator=g),
+    "randint": lambda g: torch.randint(3, (3,), device="cuda", generator=g),
+    "normal_": lambda g: torch.zeros(3, device="cuda").normal_(generator=g),
+    "bernoulli": lambda g: torch.bernoulli(torch.zeros(3, device="cuda"), generator=g),
+    "multinomial": lambda g: torch.multinomial(torch.ones(3, device="cuda"), 2, generator=g),
+    "randperm": lambda g: torch.randperm(3, device="cuda", generator=g),
+    "init": lambda g: torch.nn.init.normal_(torch.zeros(3, device="cuda"), generator=g),
+}
+
+
+@pytest.mark.parametrize("draw", WRONG.values(), ids=WRONG)
+def test_a_generator_of_the_cpu_does_not_draw_on_a_device(cuda2, draw):
+    with pytest.raises(RuntimeError, match=r"^Expected a 'cuda' device type for generator but found 'cpu'$"):
+        draw(torch.Generator())
+    draw(torch.Generator("cuda:1"))
+
+
+def test_a_generator_of_a_device_does_not_draw_on_the_cpu(cuda2):
+    generator = torch.Generator("cuda")
+    for draw in (
+        lambda: torch.multinomial(torch.ones(3), 2, generator=generator),
+        lambda: torch.zeros(3).normal_(generator=generator),
+        lambda: torch.utils.data.random_split(range(4), [2, 2], generator=generator),
+    ):
+        with pytest.raises(RuntimeError, match=r"^Expected a 'cpu' device type for generator but found 'cuda'$"):
+            draw()

@@ -1,0 +1,81 @@
+import pytest
+import torch
+
+
+def test_they_make_tensors_on_the_device(cuda2):
+    made = torch.cuda.FloatTensor([1.0, 2.0])
+    assert made.device == torch.device("cuda:0")
+    assert made.type() == "torch.cuda.FloatTensor"
+    assert torch.cuda.LongTensor(2, 3).shape == (2, 3)
+    assert torch.cuda.HalfTensor(2, device="cuda:1").device == torch.device("cuda:1")
+    assert torch.cuda.FloatTensor(made).data_ptr() == made.data_ptr()
+    assert torch.FloatTensor([1.0]).device == torch.device("cpu")
+
+
+def test_isinstance_tells_devices_apart(cuda2):
+    here, there = torch.ones(1), torch.ones(1, device="cuda")
+    assert isinstance(here, torch.FloatTensor)
+    assert isinstance(there, torch.cuda.FloatTensor)
+    assert not isinstance(there, torch.FloatTensor)
+    assert not isinstance(here, torch.cuda.FloatTensor)
+    assert not isinstance(there, torch.cuda.LongTensor)
+    assert not isinstance(1, torch.FloatTensor)
+
+
+def test_type_moves_and_casts(cuda2):
+    x = torch.ones(1)
+    assert x.type(torch.cuda.FloatTensor).is_cuda
+    assert x.type("torch.cuda.HalfTensor").type() == "torch.cuda.HalfTensor"
+    assert x.cuda().type(torch.FloatTensor).device == torch.device("cpu")
+    assert x.type(torch.DoubleTensor).dtype is torch.float64
+
+
+OPTIONS = (
+    "TensorOptions(dtype={}, device={}, layout=Strided, requires_grad=false (default), "
+    "pinned_memory=false (default), memory_format=(nullopt))"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (
+            lambda: torch.FloatTensor(torch.ones(1, device="cuda")),
+            TypeError,
+            f"expected {OPTIONS.format('float', 'cpu')} (got {OPTIONS.format('float', 'cuda:0')})",
+        ),
+        (
+            lambda: torch.cuda.FloatTensor(torch.ones(1, dtype=torch.half)),
+            TypeError,
+            f"expected {OPTIONS.format('float', 'cuda')} (got {OPTIONS.format('c10::Half', 'cpu')})",
+        ),
+        (
+            lambda: torch.cuda.FloatTensor(1, device="cpu"),
+            RuntimeError,
+            "legacy constructor expects device type: cuda but device type: cpu was passed",
+        ),
+    ],
+)
+def test_refusals(cuda2, call, error, says):
+    with pytest.raises(error) as raised:
+        call()
+    assert str(raised.value) == says
+
+
+@pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")
+def test_default_tensor_type(cuda2):
+    torch.set_default_tensor_type("torch.cuda.FloatTensor")
+    try:
+        made = (torch.zeros(1), torch.tensor([1]), torch.Tensor(2), torch.Tensor([1.0]), torch.nn.Linear(1, 1).weight)
+        assert {str(tensor.device) for tensor in made} == {"cuda:0"}
+        assert torch.FloatTensor(2).device == torch.zeros(1, device="cpu").device == torch.device("cpu")
+        assert torch.get_default_device() == torch.device("cpu")
+        assert repr(torch.zeros(1, device="cpu")) == "tensor([0.], device='cpu')"
+        with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
+            torch.randperm(3, generator=torch.Generator())
+        with pytest.raises(TypeError, match="only floating-point types are supported as the default type"):
+            torch.set_default_tensor_type(torch.cuda.LongTensor)
+    finally:
+        torch.set_default_tensor_type(torch.FloatTensor)
+    assert torch.zeros(1).device == torch.Tensor(2).device == torch.device("cpu")
+    assert "__new__" not in vars(torch.Tensor)
