@@ -289,6 +289,9 @@ _OWN_WORDS = (
     # Source: aten/src/ATen/native/cuda/FusedAdamKernel.cu and siblings.
     Template("fused-optimizer", "{argument} must be on the same GPU device as the params"),
     Template(
+        "foreach-scalars", "Expected scalars to be on CPU, got {device} instead.", places=(("scalars", "device"),)
+    ),
+    Template(
         "foreach-scalar",
         "scalar tensor expected to be on {device} but is on {other_device}",
         places=(("self", "device"), ("scalar", "other_device")),

@@ -16,14 +16,12 @@ import torch
 
 from samedevice.simulation import generators
 from samedevice.simulation.calls import DeviceOf, call_of, refusal
-from samedevice.simulation.operator_rules import has_kernel, rule_of
+from samedevice.simulation.operator_rules import has_kernel, needs_cpu_argument, rule_of
 from samedevice.simulation.rules.comparing import no_kernel_refusal
 
 __all__ = ["check", "needs_check", "result_devices"]
 
 _CPU = torch.device("cpu")
-# Its lengths are on the CPU whatever the input, and so is one of its results. Source: native/PackedSequence.cpp.
-_PACK = "aten::_pack_padded_sequence"
 _COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 _Tensor = torch.Tensor
 
@@ -79,7 +77,7 @@ def needs_check(func: Any) -> bool:
         True where no device has the operator, or where an argument must be on the CPU; False for the others, which
         need `check` only where devices differ or a generator is given.
     """
-    return func._schema.name == _PACK or not has_kernel(func, "CUDA")
+    return needs_cpu_argument(func) or not has_kernel(func, "CUDA")
 
 
 def result_devices(func: Any, args: tuple[Any, ...], device_of: DeviceOf) -> tuple[torch.device, ...] | None:
@@ -93,9 +91,14 @@ def result_devices(func: Any, args: tuple[Any, ...], device_of: DeviceOf) -> tup
     Returns:
         A device for each result, or None where `check` says all there is to say.
     """
-    if func._schema.name == _PACK:
-        # The data is where the input is, the batch sizes are on the CPU.
+    name: str = func._schema.name
+    if name == "aten::_pack_padded_sequence":
+        # The data is where the input is, the batch sizes are on the CPU. Source: native/PackedSequence.cpp.
         return device_of(args[0]), _CPU
+    if name.startswith("aten::_foreach_"):
+        # Each result is where the element of the first list at its position is.
+        tensors = next((value for value in args if isinstance(value, list | tuple)), ())
+        return tuple(device_of(tensor) for tensor in tensors if isinstance(tensor, _Tensor))
     return None
 
 

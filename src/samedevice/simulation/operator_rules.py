@@ -27,23 +27,24 @@ from samedevice.simulation.rules.comparing import (
     out_follows_result,
 )
 
-__all__ = ["has_kernel", "method_name", "rule_of"]
+__all__ = ["has_kernel", "method_name", "needs_cpu_argument", "rule_of"]
 
 # Source: torchgen/model.py, STRUCTURED_DISPATCH_KEYS, 2.6 to 2.14.
 _STRUCTURED_KEYS = frozenset({"CUDA", "XPU", "MPS"})
 
 
-def route(operator: str, **names: str) -> Rule:
+def route(operator: str, key: str = "CUDA", /, **names: str) -> Rule:
     """The rule of another operator, which this one calls with its own tensors.
 
     Args:
         operator: The operator called, e.g. "index_select".
+        key: Whose kernel of it.
         names: This operator's argument -> the other's, in the other's order. Arguments not named do not take part.
     """
 
     def rule(call: Call) -> torch.device | None:
         operands = tuple(replace(o, argument=names[name]) for name in names for o in call.of(name))
-        return _known_rule(operator, "CUDA")(call.among(operands))
+        return _known_rule(operator, key)(call.among(operands))
 
     return rule
 
@@ -175,6 +176,11 @@ _ROWS: Mapping[str, Rule] = {
     "_fused_adagrad_.tensor_lr": pointwise.fused_with_tensor_lr,
 }
 
+# These have an argument that must be on the CPU, so they are looked at even where all operands share a device.
+_NEEDS_CPU_ARGUMENT = frozenset(
+    {"_pack_padded_sequence"} | {f"_foreach_{name}.Tensor" for name in ("addcdiv", "addcdiv_", "addcmul", "addcmul_")}
+)
+
 # Sparse layouts have kernels of their own.
 _SPARSE_ROWS: Mapping[str, Rule] = {
     "add": sparse.add,
@@ -182,12 +188,17 @@ _SPARSE_ROWS: Mapping[str, Rule] = {
     "mul": sparse.multiply,
     "mul_": sparse.multiply,
     "mv": sparse.matrix_vector,
-    "_sparse_mm": route("addmm", dense="mat2", sparse="mat1"),
+    "_sparse_addmm": route("addmm", "SparseCUDA", self="self", mat1="mat1", mat2="mat2"),
 }
 
 
 # Rows that say what a kernel looks at beyond its wrapper's comparison, which comes first.
 _COMPARED_FIRST = frozenset({"searchsorted"})
+
+
+def needs_cpu_argument(func: Any) -> bool:
+    """Whether the operator refuses an argument on the device where all the others are."""
+    return _name_of(func) in _NEEDS_CPU_ARGUMENT
 
 
 def rule_of(func: Any, key: str) -> Rule:
@@ -200,11 +211,8 @@ def rule_of(func: Any, key: str) -> Rule:
     Returns:
         Its rule, cached.
     """
-    schema = func._schema
-    namespace, _, name = schema.name.partition("::")
-    if namespace != "aten":
-        return assumed
-    return _known_rule(f"{name}.{schema.overload_name}" if schema.overload_name else name, key)
+    name = _name_of(func)
+    return assumed if name is None else _known_rule(name, key)
 
 
 @cache
@@ -253,15 +261,29 @@ def _after_generated_check(name: str, key: str, rule: Rule) -> Rule:
     return both
 
 
+# Lists are clamped to one another position by position. Source: native/ForeachOpsKernels.cpp.
+_FOREACH_CALLS: Mapping[str, tuple[str, str]] = {
+    "maximum": ("clamp_min", "min"),
+    "clamp_min": ("clamp_min", "min"),
+    "minimum": ("clamp_max", "max"),
+    "clamp_max": ("clamp_max", "max"),
+}
+
+
 def _foreach_rule(name: str) -> Rule:
     """Lists may hold several devices; the tensors at one position follow the rule of the operator for one tensor.
 
     Source: native/ForeachUtils.h, can_use_fast_route and the slow path that calls the operator position by position.
     """
     base, _, overload = name.removeprefix("_foreach_").partition(".")
-    if overload == "Tensor" and not base.startswith("addc"):
-        return pointwise.foreach_scalar
-    single = _ROWS.get(base, iterated())
+    plain = base.rstrip("_")
+    if overload == "Tensor":
+        return pointwise.foreach_scalars if plain in ("addcmul", "addcdiv") else pointwise.foreach_scalar
+    if plain in _FOREACH_CALLS:
+        called, argument = _FOREACH_CALLS[plain]
+        single = route(f"{called}{'_' if base.endswith('_') else ''}.Tensor", self="self", other=argument)
+    else:
+        single = _ROWS.get(base, iterated())
 
     def rule(call: Call) -> torch.device | None:
         length = max((o.position for o in call.operands if o.position is not None), default=-1) + 1
@@ -287,16 +309,23 @@ def method_name(function: NativeFunction, key: str) -> str:
 
 def has_kernel(func: Any, key: str) -> bool:
     """Whether the operator runs on a device at all: False for those that only the CPU has, e.g. histogram."""
-    schema = func._schema
-    namespace, _, base = schema.name.partition("::")
-    name = f"{base}.{schema.overload_name}" if schema.overload_name else base
-    if namespace != "aten" or _row(name) is not None:
+    name = _name_of(func)
+    if name is None or _row(name) is not None:
         return True
     function = native_function(name)
-    if function is None or not function.keys or _is_cpu_choice(base):
+    if function is None or not function.keys or _is_cpu_choice(name.partition(".")[0]):
         return True
     composite = any(known.startswith("Composite") for known in function.keys)
     return composite or any(function.has_kernel(_yaml_key(k)) for k in (key, "CUDA", "SparseCUDA", "SparseCsrCUDA"))
+
+
+def _name_of(func: Any) -> str | None:
+    """The operator's name in the yaml, or None where it is another library's."""
+    schema = func._schema
+    namespace, _, name = schema.name.partition("::")
+    if namespace != "aten":
+        return None
+    return f"{name}.{schema.overload_name}" if schema.overload_name else name
 
 
 def _is_cpu_choice(name: str) -> bool:

@@ -48,7 +48,15 @@ def compared(method: str) -> Rule:
 
 
 def compared_refusal(call: Call, method: str, blamed: Operand, device: torch.device) -> Exception:
-    """The generated check's error: `blamed` is not on `device`, where the first tensor is."""
+    """The generated check's error: `blamed` is not on `device`, where the first tensor is.
+
+    `method` is CUDA's name of the wrapper; other devices call theirs alike. MPS has no such check: a tensor that was
+    never copied to the GPU shows when it is read there.
+    """
+    kind = (blamed.device if device.type == "cpu" else device).type
+    if kind == "mps":
+        return refusal(call, "mps-placeholder", blamed)
+    method = method.replace("CUDA", kind.upper(), 1)
     return refusal(
         call,
         "same-device",

@@ -34,10 +34,10 @@ def convolution(call: Call) -> torch.device | None:
     if inputs.device.type == "cpu":
         _check_cpu_input(call, _cpu_choice(call))
     elif _is_depthwise(call):
-        kernel = "__conv_depthwise2d" if inputs.tensor.dim() == 4 else "_conv_depthwise3d"
+        kernel = "_conv_depthwise3d" if inputs.tensor.dim() == 5 else "__conv_depthwise2d"
         compared(f"wrapper_CUDA_{kernel}")(call)
     elif _is_cudnn(call):
-        _check_types(call, "")
+        _check_types(call, "conv-types")
         transpose = "_transpose" if call.arguments.get("transposed") else ""
         compared(f"wrapper_{inputs.device.type.upper()}__cudnn_convolution{transpose}")(call.without("bias"))
     else:
@@ -60,7 +60,8 @@ def _check_cpu_input(call: Call, choice: str) -> None:
         )
     if choice in _CPU_KERNELS:
         compared(f"wrapper_{_elsewhere(call).device.type.upper()}_{_CPU_KERNELS[choice]}")(call)
-    _check_types(call, " or input should be a MKLDNN tensor and {} is a dense tensor" if "Mkldnn" in choice else "")
+    # What is left is oneDNN's; the transposed one has no name in Python.
+    _check_types(call, "conv-types-mkldnn")
 
 
 def _elsewhere(call: Call) -> Operand:
@@ -100,18 +101,17 @@ def _is_depthwise(call: Call) -> bool:
     return (
         call.of("input")[0].device.type == "cuda"
         and not call.arguments.get("transposed")
-        and inputs.dim() in (4, 5)
+        and inputs.dim() >= 3
         and inputs.shape[1] == groups > 1
         and weight.shape[0] % inputs.shape[1] == 0
     )
 
 
-def _check_types(call: Call, more: str) -> None:
+def _check_types(call: Call, kind: str) -> None:
     inputs = call.of("input")[0]
     for argument in ("weight", "bias"):
         for operand in call.of(argument):
             if operand.device.type != inputs.device.type:
-                kind = "conv-types-mkldnn" if more else "conv-types"
                 raise refusal(
                     call,
                     kind,

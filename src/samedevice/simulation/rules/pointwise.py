@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from samedevice.simulation.calls import Call, first_elsewhere, refusal
-from samedevice.simulation.rules.comparing import iterated, kernel_operand_refusal
+from samedevice.simulation.rules.comparing import iterated, kernel_operand_refusal, one_device
 
 __all__ = [
     "addcmul",
@@ -16,6 +16,7 @@ __all__ = [
     "cross_entropy_of_logits",
     "extreme_out",
     "foreach_scalar",
+    "foreach_scalars",
     "fused_with_tensor_lr",
     "ldexp",
     "logical",
@@ -94,13 +95,29 @@ def resized_out(call: Call) -> torch.device | None:
 
 
 def foreach_scalar(call: Call) -> torch.device | None:
-    """One 0-dim tensor for a whole list: a CPU one is read as a number. Source: ForeachBinaryOpScalarTensor.cu."""
-    scalar = call.operands[-1]
-    tensors = call.of("self")
-    if tensors and scalar.argument != "self" and scalar.device.type != "cpu" and scalar.device != tensors[0].device:
-        if tensors[0].device.type == "cpu":
+    """One 0-dim tensor for a whole list: a CPU one is read as a number, and `add` reads any.
+
+    Source: native/cuda/ForeachBinaryOpScalarTensor.cu and native/ForeachOpsKernels.cpp.
+    """
+    scalar, tensors = call.operands[-1], call.of("self")
+    if call.operator.startswith("aten::_foreach_add") or scalar.device.type == "cpu" or not tensors:
+        return None
+    device = tensors[0].device
+    if any(tensor.device != device for tensor in tensors):
+        for tensor in tensors:
+            one_device(call.among((tensor, scalar)))
+    elif scalar.device != device:
+        if device.type == "cpu" and tensors[0].output:
             raise refusal(call, "foreach-scalar", scalar, device=scalar.device)
-        raise refusal(call, "foreach-scalar", scalar, device=tensors[0].device, other_device=scalar.device)
+        raise refusal(call, "foreach-scalar", scalar, device=device, other_device=scalar.device)
+    return None
+
+
+def foreach_scalars(call: Call) -> torch.device | None:
+    """Numbers for all lists, packed in one tensor. Source: native/ForeachUtils.h, convert_tensor_to_scalar_list."""
+    for scalars in call.of("scalars"):
+        if scalars.device.type != "cpu":
+            raise refusal(call, "foreach-scalars", scalars, device=scalars.device)
     return None
 
 
