@@ -161,9 +161,10 @@ def _():
 
 @kind("tensors on several devices", "all on the one")
 def _():
-    data = {"a": torch.ones(2), "b": torch.ones(2, device="meta")}
+    data = {"a": torch.ones(2), "b": torch.ones(2, device="meta"), "c": torch.ones(1, device="meta").expand(2)}
     new = move_to_device(data, "meta")
     assert new["b"] is data["b"]
+    assert new["c"] is data["c"]
     assert is_moved(new["a"], data["a"])
 
 

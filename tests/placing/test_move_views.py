@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from samedevice import move_to_device
-from samedevice.placing import storages
+from samedevice.placing import move_tensors
 
 
 def homes(tensors):
@@ -64,6 +64,13 @@ def test_aliases_that_autograd_does_not_know():
     assert len(set(homes(new[:3]))) == 1
 
 
+def test_two_storages_over_one_array_stay_two():
+    array = torch.ones(4).numpy()
+    one, other = torch.from_numpy(array), torch.from_numpy(array)
+    assert len(set(homes(moved(one, other)))) == 2
+    assert len(set(homes(moved(one, other, one[1:])))) == 2
+
+
 def test_views_of_another_dtype():
     x = torch.ones(6, dtype=torch.float32)
     new = moved(x, x.view(torch.uint8), x.view(torch.int16)[2:])
@@ -99,7 +106,7 @@ def test_a_write_to_one_shows_in_the_others():
     x = torch.arange(12.0).view(3, 4)
     views = [x[0], x[:, 1], x]
     new: dict = {}
-    storages._move_stretch(views, Elsewhere(), False, new)
+    move_tensors._move_stretch(views, Elsewhere(), False, new)
     copies = [new[id(view)] for view in views]
     assert all(torch.equal(copy, view) for copy, view in zip(copies, views, strict=True))
     copies[2][0, 1] = 100
@@ -148,7 +155,7 @@ def test_any_views_keep_values_and_geometry(tensors):
             lambda x, device, **options: x.clone() if isinstance(device, Elsewhere) else to(x, device, **options),
         )
         new: dict = {}
-        storages.move_tensors(tensors, Elsewhere(), False, new)
+        move_tensors.move_tensors(tensors, Elsewhere(), False, new)
     for tensor in tensors:
         assert torch.equal(new[id(tensor)], tensor)
         assert new[id(tensor)].dtype == tensor.dtype

@@ -1,7 +1,7 @@
 """The short way for what most batches are: a tree of containers and plain tensors in which nothing is met twice.
 
 One recursion moves and rebuilds, with no bookkeeping for shared parts: a shared part or a cycle with a tensor in it
-shows as memory that is met again (`met_again`), one without as running out of fuel. Then, and at whatever else is
+shows as a storage that is met again (`met_again`), one without as running out of fuel. Then, and at whatever else is
 unusual, `careful_move` gives the answer. It must be the same answer wherever this way gives one; a test compares them.
 """
 
@@ -79,16 +79,19 @@ def quick_move(
         pairs = enumerate(children)
     changed: Any = None
     # Looked up for each call, not at import: a simulation puts its own in the class.
-    to = Tensor.to
+    to, is_contiguous = Tensor.to, Tensor.is_contiguous
     for key, child in pairs:
         child_class = type(child)
         if child_class is Tensor:
-            if child.device == device:
+            # After the first that moves the others are expected to: `to` finds those that are there.
+            if not originals and child.device == device:
                 continue
-            if child.storage_offset() or child.__dict__ or (not child.is_contiguous() and 0 in child.stride()):
-                # A part of some memory, one with attributes, an expanded one.
+            if (not is_contiguous(child) and 0 in child.stride()) or child.__dict__:
+                # An expanded tensor, one with attributes.
                 raise Detour
             moved = to(child, device, non_blocking=True) if non_blocking else to(child, device)
+            if moved is child:
+                continue
             originals.append(child)
             copies.append(moved)
         elif child_class in _PLAIN:
@@ -111,12 +114,13 @@ def quick_move(
 
 
 def met_again(originals: list[Tensor]) -> bool:
-    """Whether two tensors have the same memory, or are one.
+    """Whether two tensors share a storage, or are one.
 
     Args:
-        originals: tensors that begin where their storage begins.
+        originals: tensors.
 
     Returns:
         True where the careful way must look at them.
     """
-    return len(set(map(Tensor.data_ptr, originals))) < len(originals)
+    # A storage has one Python object as long as that lives: torch 2.6 to 2.13.
+    return len(set(map(Tensor.untyped_storage, originals))) < len(originals)

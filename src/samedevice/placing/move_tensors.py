@@ -51,15 +51,15 @@ def move_tensors(
     together: dict[int, dict[int, Tensor]] = {}
     for tensor in tensors:
         try:
-            address = tensor.untyped_storage().data_ptr() or -id(tensor)
+            storage = tensor.untyped_storage()._cdata
         except (RuntimeError, NotImplementedError):
             # Sparse tensors and those of torch.func have no storage of their own; a negative number is no address.
-            address = -id(tensor)
-        first = alone.setdefault(address, tensor)
+            storage = -id(tensor)
+        first = alone.setdefault(storage, tensor)
         if first is not tensor:
-            together.setdefault(address, {id(first): first})[id(tensor)] = tensor
-    for address, sharing in together.items():
-        del alone[address]
+            together.setdefault(storage, {id(first): first})[id(tensor)] = tensor
+    for storage, sharing in together.items():
+        del alone[storage]
         for stretch in _stretches(sharing.values()):
             if len(stretch) == 1:
                 alone[-id(stretch[0])] = stretch[0]
