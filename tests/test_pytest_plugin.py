@@ -10,7 +10,7 @@ pytest_plugins = ["pytester"]
 def run_tests(pytester):
     def run(text, *arguments):
         pytester.makepyfile(text)
-        return pytester.runpytest_subprocess("-p", "samedevice.pytest_plugin", "-p", "no:cacheprovider", *arguments)
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
 
     return run
 
