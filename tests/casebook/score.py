@@ -1,9 +1,9 @@
 """Run `samedevice` on every case of a folder and count what it gets right.
 
-    python tests/casebook/score.py [CASES] [--only ID …] [--every N] [--jobs 2] [--json FILE] [-v]
+    python tests/casebook/score.py [CASES] [--only ID …] [--every N] [--mend] [--jobs 2] [--json FILE] [-v]
 
 FORMAT.md says what a case is. For a bug: it is caught at its line with PyTorch's words, operation, culprit and cause
-named; the linter sees it where a reader could; `fix` mends it. Fixed and clean scripts stay silent in `run` and `lint`.
+named; the linter sees it where a reader could; with --mend also: `fix` mends it. Fixed and clean scripts stay silent in `run` and `lint`.
 torch is imported once; each command then runs in a forked child, as a user would run it.
 """
 
@@ -19,6 +19,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def score_silence(score: Score, script: str, devices: int, folder: Path) -> None
     score.mark("lint-silent", code == 0 and not found, f"{script}: {found}")
 
 
-def score_bug(score: Score, meta: dict[str, Any], folder: Path) -> None:
+def score_bug(score: Score, meta: dict[str, Any], folder: Path, mend: bool) -> None:
     devices = int(meta.get("devices", 1))
     culprit_lines = {meta["culprit_line"], *meta.get("culprit_line_also", [])}
     lines = {meta["line"]} if meta.get("raises", True) else {meta["line"], meta["culprit_line"]}
@@ -134,7 +135,8 @@ def score_bug(score: Score, meta: dict[str, Any], folder: Path) -> None:
         _, seen = lint("buggy.py", folder)
         at = {(f.get("location") or {}).get("line") for f in seen}
         score.mark("lint", bool(at & (lines | culprit_lines)), f"{at}: {lines | culprit_lines}")
-    score_mend(score, devices, folder)
+    if mend:
+        score_mend(score, devices, folder)
 
 
 def score_mend(score: Score, devices: int, folder: Path) -> None:
@@ -147,7 +149,7 @@ def score_mend(score: Score, devices: int, folder: Path) -> None:
     score.mark("mended", code == 0 and report.get("findings") == [], text[-300:])
 
 
-def score_case(case: Path) -> Score:
+def score_case(case: Path, mend: bool) -> Score:
     meta = tomllib.loads((case / "case.toml").read_text())
     score = Score(case.name)
     with tempfile.TemporaryDirectory() as scratch:
@@ -155,18 +157,18 @@ def score_case(case: Path) -> Score:
         for file in case.glob("*.py"):
             shutil.copy(file, folder)
         if not meta.get("clean"):
-            score_bug(score, meta, folder)
+            score_bug(score, meta, folder, mend)
         script = "clean.py" if meta.get("clean") else "fixed.py"
         score_silence(score, script, int(meta.get("devices", 1)), folder)
     return score
 
 
-def score_cases(cases: list[Path], jobs: int) -> list[Score]:
+def score_cases(cases: list[Path], jobs: int, mend: bool) -> list[Score]:
     import torch
 
     torch.set_num_threads(1)
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(score_case, cases))
+        return list(pool.map(partial(score_case, mend=mend), cases))
 
 
 def totals(scores: list[Score]) -> dict[str, tuple[int, int]]:
@@ -180,13 +182,14 @@ def main() -> int:
     parser.add_argument("cases", nargs="?", type=Path, default=Path(__file__).parent / "cases")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--every", type=int, default=1, help="score one case in N")
+    parser.add_argument("--mend", action="store_true", help="also `fix` each bug: several runs a case")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
     folders = sorted(p.parent for p in options.cases.rglob("case.toml"))
     folders = [f for f in folders if not options.only or f.name in options.only][:: options.every]
-    scores = score_cases(folders, options.jobs)
+    scores = score_cases(folders, options.jobs, options.mend)
     for score in scores:
         if options.verbose and score.notes:
             print(score.case, *score.notes, sep="\n    ")
