@@ -92,7 +92,7 @@ def _follow_expression(node: ast.expr, frames: list[UserFrame], depth: int, seen
     device = seen.device if seen is not None else ""
     tensor = seen.tensor if seen is not None else None
     inner = undressed(node)
-    found = [leaf for leaf in leaves(node, frame)]
+    found = list(leaves(node, frame))
     shared = [
         leaf for leaf in found if tensor is not None and is_tensor(leaf.value) and same_storage(leaf.value, tensor)
     ]

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from samedevice.explaining.sources import Source
-from samedevice.explaining.syntax import FACTORIES, call_name, keyword, move_calls, moved_device, undressed
+from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device, undressed
+from samedevice.explaining.vocabulary import FACTORIES, FROM_DATA
 
 __all__ = [
     "factory_call",
@@ -20,10 +21,6 @@ __all__ = [
     "sets_in_cache",
 ]
 
-_FROM_DATA = frozenset(
-    ("tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "Tensor", "FloatTensor", "LongTensor", "BoolTensor")
-    + ("IntTensor", "DoubleTensor", "ByteTensor", "HalfTensor", "sparse_coo_tensor", "to_tensor")
-)
 _FIXED = re.compile(r"(cuda|xpu|mps|cpu)(:\d+)?$")
 
 
@@ -34,7 +31,7 @@ def factory_call(statement: ast.AST | None, source: Source) -> ast.Call | None:
 
 def from_data(statement: ast.AST | None, source: Source) -> ast.Call | None:
     """The call in `statement` that makes a tensor of other data (`torch.tensor(rows)`) and names no device."""
-    return next((call for call in _torch_calls(statement, _FROM_DATA, source) if keyword(call, "device") is None), None)
+    return next((call for call in _torch_calls(statement, FROM_DATA, source) if keyword(call, "device") is None), None)
 
 
 def is_literal(call: ast.Call) -> bool:
@@ -99,7 +96,7 @@ def is_load(statement: ast.AST | None) -> bool:
 def makes_module(statement: ast.AST | None) -> ast.Call | None:
     """The construction of a layer in `statement`: `nn.Linear(…)`, or a call of a name that begins like a class."""
     for node in ast.walk(statement) if statement is not None else ():
-        if isinstance(node, ast.Call) and call_name(node)[:1].isupper() and call_name(node) not in _FROM_DATA:
+        if isinstance(node, ast.Call) and call_name(node)[:1].isupper() and call_name(node) not in FROM_DATA:
             return node
     return None
 
@@ -112,9 +109,9 @@ def sets_in_cache(source: Source, name: str) -> int | None:
         name: the last part of what is assigned: "templates" of `self.templates`, "_masks" of `_masks[length]`.
     """
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and any(_last_name(target) == name for target in node.targets):
-            if is_guarded(source, node, name):
-                return node.lineno
+        sets = isinstance(node, ast.Assign) and any(_last_name(target) == name for target in node.targets)
+        if isinstance(node, ast.Assign) and sets and is_guarded(source, node, name):
+            return node.lineno
     return None
 
 

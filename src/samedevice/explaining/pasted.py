@@ -14,6 +14,7 @@ from samedevice.causes import catalogue
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import arguments_of, undressed
 from samedevice.explaining.tracebacks import PastedFrame, frames_in
+from samedevice.explaining.vocabulary import LAYER_OPERATORS
 from samedevice.findings import Culprit, Finding, Location, Operand, Raised
 from samedevice.messages import Recognised, recognise
 
@@ -21,8 +22,6 @@ __all__ = ["explain_text"]
 
 _FROM_INPUT = ("mat1", "input", "index", "indices", "query", "batch1", "hidden", "self", "target", "lengths")
 _FROM_MODULE = ("mat2", "weight", "bias", "running_mean", "running_var", "parameter", "qkv_weight", "batch2")
-_LAYERS = ("addmm", "mm", "linear", "convolution", "conv", "cudnn_convolution", "slow_conv2d_forward", "batch_norm",
-           "native_batch_norm", "cudnn_batch_norm", "native_layer_norm", "index_select", "embedding", "lstm", "gru", "")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def _guess(recognised: Recognised, frame: PastedFrame) -> _Guess | None:
     wrong, _ = _sides(recognised)
     argument = next((name for name, device in recognised.places.items() if device == wrong and name != "others"), None)
     call = _layer_call(node)
-    if call is not None and argument is not None and (recognised.operator or "").strip("_") in _LAYERS:
+    if call is not None and argument is not None and _is_layer(recognised):
         if argument in _FROM_MODULE:
             name = source.text_of(call.func)
             return _Guess(name, "model-not-moved", f"its parameters are on {wrong}")
@@ -115,6 +114,11 @@ def _guess(recognised: Recognised, frame: PastedFrame) -> _Guess | None:
             inner = undressed(call.args[0])
             return _Guess(source.text_of(inner), "input-not-moved", f"the input is on {wrong}, the parameters are not")
     return _plain_attribute(node, source, frame)
+
+
+def _is_layer(recognised: Recognised) -> bool:
+    """Whether the operator is one that a layer calls with its own parameters; a message without one may be."""
+    return recognised.operator is None or recognised.operator.strip("_") in LAYER_OPERATORS
 
 
 def _parsed(frame: PastedFrame) -> tuple[ast.AST | None, Source]:

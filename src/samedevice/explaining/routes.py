@@ -69,6 +69,11 @@ class Route:
         """The route to whoever holds the object."""
         return Route(self.frame, self.base, self.scope, self.steps[:-1], self.steps[-1].owner, self.spelled_parent)
 
+    def upto(self, step: Step) -> str:
+        """The text that reaches the owner of `step`."""
+        index = self.steps.index(step)
+        return Route(self.frame, self.base, self.scope, self.steps[:index], step.owner).text
+
     def container(self) -> Route:
         """The route to the outermost of the containers that end it: `self.rows[0][1]` gives `self.rows`."""
         steps = list(self.steps)
@@ -181,7 +186,7 @@ def _scope(frame: UserFrame, name: str) -> str:
 
 
 def _is_private(name: str) -> bool:
-    return name.startswith("__") or name.startswith(".") or name.startswith("@")
+    return name.startswith(("__", ".", "@"))
 
 
 def _step(node: ast.Attribute | ast.Subscript, owner: Route, frame: UserFrame) -> tuple[Step, Any] | None:

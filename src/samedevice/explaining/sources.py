@@ -48,7 +48,7 @@ class Source:
         return best
 
     def node_at(self, position: tuple[int, int, int, int]) -> ast.expr | ast.stmt | None:
-        """The expression or simple statement whose (line, end line, column, end column) is `position`, columns in bytes as in `ast`.
+        """The expression or simple statement at `position`: line, end line, column, end column, in bytes as in `ast`.
 
         Python's positions of a call in a chain over several lines begin at the attribute, not at the expression: then
         the smallest expression that ends there and covers the position is meant.

@@ -181,8 +181,8 @@ def _on_line(frame: UserFrame) -> Iterator[Route]:
     nodes = [node for _, node in arguments_of(running)]
     if isinstance(running, ast.Call):
         nodes.append(running.func)
-    for node in [*nodes, *(inner for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.expr))]:
-        route = resolve(node, frame)
+    for part in [*nodes, *(inner for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.expr))]:
+        route = resolve(part, frame)
         if route is not None:
             yield route
 

@@ -1,4 +1,4 @@
-"""Small questions about the shape of expressions and statements: which names are bound where, what is merely re-dressed.
+"""Small questions about the shape of expressions and statements: what binds a name, what is merely re-dressed.
 
 Pure syntax: no frame and no value is looked at here.
 """
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from samedevice.explaining.sources import Function
+from samedevice.explaining.vocabulary import DRESSINGS, FACTORIES, FACTS, MOVES
 
 __all__ = [
-    "FACTORIES",
     "Binding",
     "arguments_of",
     "bindings_of",
@@ -25,41 +25,7 @@ __all__ = [
     "undressed",
 ]
 
-MOVES = ("to", "cuda", "cpu", "xpu", "mps", "type_as")
-_DRESSINGS = frozenset(
-    ("float", "double", "half", "bfloat16", "long", "int", "bool", "short", "byte", "char", "type", "detach", "view")
-    + ("reshape", "unsqueeze", "squeeze", "expand", "expand_as", "transpose", "permute", "t", "contiguous", "flatten")
-    + ("unflatten", "narrow", "select", "chunk", "split", "unbind", "view_as", "requires_grad_", "repeat", "swapaxes")
-    + ("movedim", "clone", "flip", "diagonal", "tril", "triu", "neg", "abs", "item_view", "values", "indices", "tile")
-)
-"""Methods whose result is the tensor in other clothes: its device is the tensor's, and so is whose fault it is."""
 _DRESSING_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real", "imag")
-
-
-_FACTS = frozenset(
-    ("len", "int", "float", "bool", "str", "range", "isinstance", "type", "shape", "device", "dtype", "ndim", "is_cuda")
-    + (
-        "size",
-        "dim",
-        "numel",
-        "item",
-        "tolist",
-        "get_device",
-        "stride",
-        "print",
-        "format",
-        "id",
-        "itemsize",
-        "nelement",
-    )
-)
-"""What only asks a tensor something and gives back no tensor."""
-FACTORIES = frozenset(
-    ("zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace", "eye")
-    + ("tril_indices", "triu_indices", "hann_window", "hamming_window", "kaiser_window", "bartlett_window")
-    + ("blackman_window", "range", "normal", "fftfreq", "rfftfreq", "scalar_tensor")
-)
-"""Functions of torch that make a tensor of no other, on the default device unless told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +44,7 @@ class Binding:
 def undressed(node: ast.expr) -> ast.expr:
     """`node` without the methods, subscripts and signs that leave the device as it is: `~m[0].float()` gives `m`."""
     while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _DRESSINGS:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DRESSINGS:
             node = node.func.value
         elif isinstance(node, ast.Subscript | ast.Starred | ast.Await) or (
             isinstance(node, ast.Attribute) and node.attr in _DRESSING_ATTRIBUTES
@@ -95,11 +61,11 @@ def lenders(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Subscript):
         return [node.value]
     if isinstance(node, ast.Attribute):
-        return [] if node.attr in _FACTS else [node.value]
+        return [] if node.attr in FACTS else [node.value]
     if isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp):
         return [node.elt, node.generators[0].iter]
     if isinstance(node, ast.Call):
-        if call_name(node) in _FACTS or (call_name(node) in FACTORIES and not _is_method_of_value(node)):
+        if call_name(node) in FACTS or (call_name(node) in FACTORIES and not _is_method_of_value(node)):
             return []
         return [node.func, *node.args, *(word.value for word in node.keywords if word.arg not in ("device", "dtype"))]
     return list(ast.iter_child_nodes(node))

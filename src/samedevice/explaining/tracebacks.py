@@ -22,7 +22,8 @@ _FORMS = (
     re.compile(r"(?P<file>Cell In ?\[\d+\]),? line (?P<line>\d+)(?:, in (?P<function>[\w.<>]+))?"),
     # IPython 7: <ipython-input-3-0f1> in forward(self, x), the line marked by an arrow below
     re.compile(
-        r"(?P<file><ipython-input-[^>\n]+>|[^\s<>]+\.py) in (?P<function>[\w.<>]+)\([^\n]*\)\n(?:[^\n]*\n){0,6}?-+> ?(?P<line>\d+)"
+        r"(?P<file><ipython-input-[^>\n]+>|[^\s<>]+\.py) in (?P<function>[\w.<>]+)\([^\n]*\)\n"
+        r"(?:[^\n]*\n){0,6}?-+> ?(?P<line>\d+)"
     ),
     # rich: │ /home/me/train.py:31 in forward
     re.compile(r"│\s*(?P<file>\S+\.py):(?P<line>\d+) in (?P<function>[\w.<>]+)"),

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.making import fixed_device
 from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor, tensors_of_module
+from samedevice.explaining.making import fixed_device
 from samedevice.explaining.routes import Route, Step, resolve
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import call_name, is_discarded_move, move_calls
@@ -215,9 +215,8 @@ def _attribute_line(definition: ast.ClassDef, name: str) -> int | None:
                 lines.append((method.lineno, False))
             continue
         first = method.args.args[0].arg if method.args.args else "self"
-        for node in ast.walk(method):
-            if _assigns(node, name, first) or _registers(node, name):
-                lines.append((node.lineno, method.name == "__init__"))  # type: ignore[attr-defined]
+        setting = [node for node in ast.walk(method) if _assigns(node, name, first) or _registers(node, name)]
+        lines.extend((getattr(node, "lineno", 0), method.name == "__init__") for node in setting)
     from_init = [line for line, init in lines if init]
     others = [line for line, init in lines if not init]
     # A method that fills in later what `__init__` only declares (`self.mask = None`) is where the tensor comes from.

@@ -36,7 +36,7 @@ def patches(observer: Observer) -> list[Patch]:
 
 def _copying(original: Callable[..., Any], observer: Observer) -> Callable[..., Any]:
     @functools.wraps(original)
-    def __deepcopy__(tensor: Any, memo: Any) -> Any:  # noqa: N807
+    def __deepcopy__(tensor: Any, memo: Any) -> Any:
         known = id(tensor) in memo
         result = original(tensor, memo)
         if not known and is_tensor(result):

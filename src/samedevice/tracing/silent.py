@@ -72,7 +72,7 @@ class SilentFaults:
     def _noting(self, construct: Any) -> Any:
         """`Optimizer.__init__`, with the user's line that called it kept."""
 
-        def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             construct(optimizer, *args, **kwargs)
             frame = next(_user_stack(1), None)
             self._optimizers[optimizer] = _Constructed(frame.file if frame else "", frame.line if frame else 0)

@@ -18,7 +18,7 @@ _REASONS = {
     "dataparallel-misplaced": "DataParallel starts from the device of device_ids[0]",
     "checkpoint-map-location": "a checkpoint's tensors go back to the device that they were saved on",
     "hidden-state": "the recurrent state does not move with the module or its input",
-    "optimizer-state": "the optimizer's own tensors are not where its parameters are, or not where its options want them",
+    "optimizer-state": "the optimizer's own tensors are not where its parameters or its options want them",
     "split-model": "the parameters are spread over several devices",
 }
 _JUDGED_ELSEWHERE = ("index-device",)

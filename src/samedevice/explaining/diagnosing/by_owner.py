@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.making import makes_module
 from samedevice.explaining.live import (
     device_of,
     instance_dict,
@@ -15,6 +14,7 @@ from samedevice.explaining.live import (
     requires_grad,
     tensors_of_module,
 )
+from samedevice.explaining.making import makes_module
 from samedevice.explaining.routes import Route, Step
 
 __all__ = ["judge"]

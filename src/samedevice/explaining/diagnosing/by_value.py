@@ -1,12 +1,12 @@
-"""Causes of a plain variable: made on the default device, indices elsewhere, parts of a model apart, input not moved."""
+"""Causes of a plain variable: made on the default device, an index elsewhere, a model in parts, input not moved."""
 
 from __future__ import annotations
 
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
-from samedevice.explaining.making import factory_call, from_data, is_literal
 from samedevice.explaining.live import is_module
+from samedevice.explaining.making import factory_call, from_data, is_literal
 from samedevice.explaining.sources import Source
 from samedevice.explaining.where_made import Made
 

@@ -122,9 +122,8 @@ class Evidence:
         tensor = self.value
         found: list[Route] = []
         for frame in reversed(self.frames) if is_tensor(tensor) else ():
-            for route in search(frame, lambda value: is_tensor(value) and same_storage(value, tensor)):
-                if route.steps or route.scope in ("global", "closure"):
-                    found.append(route)
+            routes = search(frame, lambda value: is_tensor(value) and same_storage(value, tensor))
+            found.extend(route for route in routes if route.steps or route.scope in ("global", "closure"))
         return found
 
 

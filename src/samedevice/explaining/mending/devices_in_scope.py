@@ -8,7 +8,15 @@ from typing import Any
 from samedevice.explaining.diagnosing.evidence import Evidence
 from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import instance_dict, is_instance, is_module, is_parameter, is_tensor
+from samedevice.explaining.live import (
+    device_of,
+    instance_dict,
+    is_instance,
+    is_module,
+    is_parameter,
+    is_tensor,
+    tensors_of_module,
+)
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Function, Source
 
@@ -18,17 +26,44 @@ _NAMES = ("device", "dev", "DEVICE", "target_device", "gpu")
 
 
 def device_in_frame(frame: UserFrame, expected: str, line: int) -> str | None:
-    """A variable or attribute of `frame` that is `expected`, bound before `line`."""
-    own, shared = frame.frame.f_locals, frame.frame.f_globals
-    for scope in (own, shared):
+    """How code on line `line` of `frame` can say `expected`: a device's name, else that of something that is there."""
+    return (
+        _device_variable(frame, expected, line)
+        or _device_attribute(frame, expected, line)
+        or _something_there(frame, expected, line)
+    )
+
+
+def _device_variable(frame: UserFrame, expected: str, line: int) -> str | None:
+    for scope in (frame.frame.f_locals, frame.frame.f_globals):
         for name in sorted(scope, key=lambda name: (name not in _NAMES, name)):
             if _is_device(scope[name], expected) and _is_bound(frame, name, line):
                 return str(name)
-    for name, value in own.items():
+    return None
+
+
+def _device_attribute(frame: UserFrame, expected: str, line: int) -> str | None:
+    for name, value in frame.frame.f_locals.items():
         for attribute in _NAMES:
             if _is_device(instance_dict(value).get(attribute), expected) and _is_bound(frame, name, line):
                 return f"{name}.{attribute}"
     return None
+
+
+def _something_there(frame: UserFrame, expected: str, line: int) -> str | None:
+    """`x.device` of a tensor that is there, or the device of a module's parameters."""
+    own = frame.frame.f_locals
+    for name, value in own.items():
+        if is_tensor(value) and device_of(value) == expected and _is_bound(frame, name, line):
+            return f"{name}.device"
+    for name, value in own.items():
+        if is_module(value) and _first_device(value) == expected and _is_bound(frame, name, line):
+            return f"next({name}.parameters()).device"
+    return None
+
+
+def _first_device(module: Any) -> str:
+    return next((device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"), "")
 
 
 def device_in_source(source: Source, line: int) -> str | None:
@@ -65,8 +100,6 @@ def _of_module(frame: UserFrame, expected: str) -> str | None:
     owner = frame.frame.f_locals.get("self")
     if not is_module(owner):
         return None
-    from samedevice.explaining.live import device_of, tensors_of_module
-
     devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(owner) if kind == "parameter"}
     return "next(self.parameters()).device" if devices == {expected} else None
 
@@ -88,7 +121,9 @@ def _is_device(value: Any, expected: str) -> bool:
 
 
 def _is_bound(frame: UserFrame, name: str, line: int) -> bool:
+    if name.startswith("_"):
+        return False
     binding = binding_of(name, frame, line + 1)
     if binding is None:
         return name in frame.frame.f_globals or name in frame.frame.f_code.co_varnames[: frame.frame.f_code.co_argcount]
-    return binding.line < line or binding.loop
+    return binding.line < line

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.sources import Source
-from samedevice.findings import Edit
+from samedevice.findings import Edit, Fix
 
-__all__ = ["append", "enclosed", "insert_before", "parses", "replace_node"]
+__all__ = ["append", "as_fix", "enclosed", "insert_before", "parses", "replace_node"]
 
 
 def replace_node(source: Source, node: ast.expr | ast.stmt, text: str) -> Edit | None:
@@ -33,6 +33,15 @@ def insert_before(source: Source, statement: ast.stmt, text: str) -> Edit | None
     if len(indent.encode()) != statement.col_offset:  # it does not begin its line
         return None
     return _checked(source, Edit(source.file, statement.lineno, statement.lineno, old, f"{indent}{text}\n{old}"))
+
+
+def as_fix(edit: Edit | None, *, safe: bool = True) -> Fix | None:
+    """The mend that makes `edit`, summed up by the lines that it changes; None for no edit."""
+    if edit is None:
+        return None
+    old = edit.old.split("\n")
+    changed = [line.strip() for line in edit.new.split("\n") if line not in old]
+    return Fix(" ".join(changed), (edit,), safe)
 
 
 def enclosed(source: Source, node: ast.expr) -> str:

@@ -1,0 +1,113 @@
+"""Reads the evidence of one fault: operands, sides, who is suspected, which line made it. Decides no cause."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.explaining.diagnosing.evidence import Evidence
+from samedevice.explaining.flow import Suspect, follow, follow_route
+from samedevice.explaining.frames import UserFrame, user_frames
+from samedevice.explaining.live import device_of, is_tensor, same_storage
+from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
+from samedevice.explaining.operands import Seen, operands_of
+from samedevice.explaining.routes import search
+from samedevice.explaining.sides import Side, choose_side
+from samedevice.explaining.sources import read_source
+from samedevice.explaining.special import special_suspect
+from samedevice.explaining.where_made import Made, Origins, discarded_move, root_made, where_made
+from samedevice.faults import fault_of
+from samedevice.messages import Recognised
+
+__all__ = ["gather"]
+
+
+def gather(error: BaseException, recognised: Recognised | None, origins: Origins | None) -> Evidence:
+    """Read everything that is known about `error`."""
+    frames = user_frames(error)
+    fault = fault_of(error)
+    evidence = Evidence(error, frames, fault, recognised, origins=origins)
+    evidence.suspect = special_suspect(recognised, frames)
+    evidence.seen = operands_of(fault, frames[-1] if frames else None)
+    if evidence.suspect is None:
+        suspects = {id(one): follow(one, frames) for one in evidence.seen}
+        evidence.side = choose_side(
+            evidence.seen, recognised, lambda one: _suspicion(one, suspects.get(id(one)), origins)
+        )
+        evidence.suspect = _before_copy(_wrong_one(evidence.side, suspects, frames, origins), frames, origins)
+    if evidence.suspect is not None:
+        evidence.made = where_made(evidence.suspect, origins)
+        evidence.root = root_made(evidence.suspect, origins)
+        expected = evidence.side.expected if evidence.side is not None else ""
+        evidence.discarded = discarded_move(evidence.suspect, expected, origins)
+    return evidence
+
+
+def _wrong_one(
+    side: Side | None, suspects: dict[int, Suspect | None], frames: list[UserFrame], origins: Origins | None
+) -> Suspect | None:
+    if side is None or not frames:
+        return None
+    found = [suspects.get(id(one)) for one in side.wrong]
+    named = next((suspect for suspect in found if suspect is not None), None)
+    return named or next(
+        (made for one in side.wrong if (made := _named_by_origin(one, frames[-1], origins)) is not None), None
+    )
+
+
+def _named_by_origin(one: Seen, frame: UserFrame, origins: Origins | None) -> Suspect | None:
+    """A tensor that no variable of the running functions reaches, by what the line that made it calls it."""
+    origin = origins.origin_of(one.tensor) if origins is not None and one.tensor is not None else None
+    if origin is None or not origin.file:
+        return None
+    source = read_source(origin.file)
+    statement = source.statement_at(origin.line)
+    value = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    value = statement.value if isinstance(statement, ast.Return) else value
+    if value is None:
+        return None
+    name = source.text_of(value)
+    return Suspect(name, frame, one.tensor, one.device)
+
+
+def _before_copy(suspect: Suspect | None, frames: list[UserFrame], origins: Origins | None) -> Suspect | None:
+    """The tensor that the suspect was copied from, where it still lives in an attribute: there it was left behind."""
+    if suspect is None or origins is None or not is_tensor(suspect.value):
+        return suspect
+    origin = origins.origin_of(suspect.value)
+    source = origins.source_of(suspect.value) if origin is not None and origin.event == "copied" else None
+    if source is None or device_of(source) != suspect.device:
+        return suspect
+    for depth in range(len(frames) - 1, -1, -1):
+        for route in search(frames[depth], lambda value: is_tensor(value) and same_storage(value, source)):
+            if any(step.kind == "attribute" for step in route.steps):
+                return follow_route(route, frames, depth)
+    return suspect
+
+
+def _suspicion(one: Seen, suspect: Suspect | None, origins: Origins | None) -> float:
+    """How likely an operand is the one in the wrong place, between two accelerators."""
+    if suspect is None:
+        return 0.0
+    score = 0.0
+    made = where_made(suspect, origins)
+    if made is not None:
+        score += 3.0 if _fixes_device(suspect, made) else 0.0
+        score += 3.0 if made.event == "loaded" or is_load(made.statement) else 0.0
+        score += 3.0 if _is_cached(suspect, made) else 0.0
+    steps = suspect.route.steps if suspect.route is not None else ()
+    if steps and steps[-1].kind in ("attribute", "item"):
+        score += 2.0 if any(step.kind == "attribute" for step in steps) else 0.0
+    elif steps and steps[-1].kind in ("parameter", "buffer"):
+        score += 1.5 if any(step.kind == "item" for step in steps) else -1.0
+    return score + (0.5 if one.argument in ("index", "mask", "indices", "weight") else 0.0)
+
+
+def _fixes_device(suspect: Suspect, made: Made) -> bool:
+    if suspect.route is None and isinstance(suspect.node, ast.expr):
+        return fixed_device(suspect.node) is not None
+    return made.fixes_device
+
+
+def _is_cached(suspect: Suspect, made: Made) -> bool:
+    name = suspect.name.rpartition(".")[2].partition("[")[0]
+    return sets_in_cache(made.source, name) is not None

@@ -1,0 +1,148 @@
+"""Mends of the line that made the tensor: a device for the factory, the generator, the checkpoint, the cache."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.flow import binding_of
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.live import is_module
+from samedevice.explaining.making import factory_call, fixed_device, from_data, load_call
+from samedevice.explaining.mending.at_use import at_use
+from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, device_of_neighbour
+from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
+from samedevice.explaining.mending.registering import buffer
+from samedevice.explaining.sources import Source
+from samedevice.explaining.syntax import call_name
+from samedevice.explaining.where_made import Made
+from samedevice.findings import Edit, Fix
+
+
+def factory(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`device=` for the factory, said as that place can say it."""
+    if made is None or made.statement is None:
+        return at_use(evidence, verdict, made)
+    call = factory_call(made.statement, made.source) or from_data(made.statement, made.source)
+    device = device_at(evidence, made)
+    if call is None or device is None:
+        return at_use(evidence, verdict, made)
+    return as_fix(with_keyword(made.source, call, "device", device))
+
+
+def device_at(evidence: Evidence, made: Made) -> str | None:
+    """The right device in words that are valid on the line `made`."""
+    expected = evidence.expected
+    for frame in reversed(evidence.frames):
+        if frame.file == made.file and frame.function == made.function:
+            found = device_in_frame(frame, expected, made.line)
+            if found is not None:
+                return found
+            neighbour = device_of_neighbour(evidence) if frame is evidence.frame else None
+            if neighbour is not None and _known_before(neighbour, frame, made.line):
+                return neighbour
+    return device_in_source(made.source, made.line)
+
+
+def _known_before(text: str, frame: object, line: int) -> bool:
+    base = text.partition(".")[0]
+    if base.startswith("next(") or base == "self":
+        return True
+    binding = binding_of(base, frame, line + 1) if isinstance(frame, UserFrame) else None
+    return binding is None or binding.line < line
+
+
+def with_keyword(source: Source, call: ast.Call, name: str, value: str) -> Edit | None:
+    """The edit that adds `name=value` to the arguments of `call`."""
+    text = source.text_of(call)
+    if not text.endswith(")"):
+        return None
+    separator = ", " if call.args or call.keywords else ""
+    return replace_node(source, call, f"{text[:-1].rstrip().rstrip(',')}{separator}{name}={value})")
+
+
+def named_device(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """The fixed device gives way to the script's own word for it; in a module's attribute, a buffer does."""
+    home = evidence.home()
+    if home is not None and is_module(home.owner) and home.kind == "attribute":
+        return buffer(evidence, verdict, made)
+    device = device_at(evidence, made) if made is not None else None
+    fixed = fixed_device(made.statement) if made is not None else None
+    if made is None or device is None or fixed is None:
+        return at_use(evidence, verdict, made)
+    if isinstance(fixed, ast.Call) and isinstance(fixed.func, ast.Attribute):  # x.cuda()
+        receiver = enclosed(made.source, fixed.func.value)
+        return as_fix(replace_node(made.source, fixed, f"{receiver}.to({device})"))
+    return as_fix(replace_node(made.source, fixed, device))
+
+
+def generator(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`torch.Generator()` becomes one of the device that it draws for; its numbers are others there, so not safe."""
+    if made is None or evidence.recognised is None:
+        return None
+    kind = evidence.recognised.values.get("device", "")
+    calls = [node for node in ast.walk(made.statement or ast.Pass()) if isinstance(node, ast.Call)]
+    call = next(
+        (call for call in calls if call_name(call) == "Generator" and not call.args and not call.keywords), None
+    )
+    if call is None or not kind:
+        return None
+    frames = [frame for frame in evidence.frames if (frame.file, frame.function) == (made.file, made.function)]
+    named = next((name for frame in frames if (name := device_in_frame(frame, f"{kind}:0", made.line))), None)
+    return as_fix(with_keyword(made.source, call, "device", named or f'"{kind}"'), safe=False)
+
+
+def map_location(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`torch.load(file)` is told where to."""
+    frame = evidence.frame
+    statement = made.statement if made is not None else (frame.statement if frame is not None else None)
+    source = made.source if made is not None else (frame.source if frame is not None else None)
+    call = load_call(statement)
+    if call is None or source is None:
+        return None
+    device = device_at(evidence, made) if made is not None else None
+    if device is not None:
+        return as_fix(with_keyword(source, call, "map_location", device))
+    # No word for the device by then: the one that the failing line wants, which fixes it.
+    return as_fix(with_keyword(source, call, "map_location", f'"{evidence.expected or "cpu"}"'), safe=False)
+
+
+def accumulated(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`total += loss` with the right side brought to where the total is: it computes the same, in the same place."""
+    frame = evidence.frame
+    running = frame.running if frame is not None else None
+    if frame is None or not isinstance(running, ast.AugAssign):
+        return at_use(evidence, verdict, made)
+    device = (
+        device_in_frame(frame, evidence.expected, made.line)
+        if made is not None and made.function == frame.function
+        else None
+    )
+    call = (factory_call(made.statement, made.source) or from_data(made.statement, made.source)) if made else None
+    if made is not None and device is not None and call is not None:
+        return as_fix(with_keyword(made.source, call, "device", device))
+    target = frame.source.text_of(running.target)
+    value = enclosed(frame.source, running.value)
+    return as_fix(replace_node(frame.source, running.value, f"{value}.to({target}.device)"))
+
+
+def guard(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """The cache asks for the device too: `if self.t is None or self.t.device != device:`."""
+    if made is None or not isinstance(made.statement, ast.Assign):
+        return at_use(evidence, verdict, made)
+    target, source = made.statement.targets[0], made.source
+    device = next((
+        source.text_of(word.value) for node in ast.walk(made.statement.value) if isinstance(node, ast.Call)
+        for word in node.keywords if word.arg == "device"
+    ), None) or device_in_source(source, made.line)  # fmt: skip
+    test = _test_around(source, made.line)
+    if device is None or test is None or not isinstance(target, ast.Attribute | ast.Subscript | ast.Name):
+        return at_use(evidence, verdict, made)
+    kept = source.text_of(target)
+    return as_fix(replace_node(source, test, f"{source.text_of(test)} or {kept}.device != {device}"))
+
+
+def _test_around(source: Source, line: int) -> ast.expr | None:
+    tests = [node for node in ast.walk(source.tree) if isinstance(node, ast.If) and isinstance(node.test, ast.Compare)]
+    found = [node for node in tests if node.lineno < line <= (node.end_lineno or 0)]
+    return max(found, key=lambda node: node.lineno).test if found else None

@@ -1,0 +1,129 @@
+"""Mends that move: keep a dropped result, move the input before it is handed on, the module where it is made."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.live import is_module, is_tensor, requires_grad
+from samedevice.explaining.making import makes_module
+from samedevice.explaining.mending.at_use import at_use
+from samedevice.explaining.mending.devices_in_scope import device_in_frame
+from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
+from samedevice.explaining.mending.registering import module_list
+from samedevice.explaining.routes import resolve
+from samedevice.explaining.syntax import bindings_of, is_discarded_move
+from samedevice.explaining.where_made import Made
+from samedevice.findings import Fix
+
+
+def kept(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """The dropped result is kept: `mask = mask.to(device)`, where the name may be set there."""
+    statement = made.statement if made is not None else None
+    call = is_discarded_move(statement)
+    if made is None or call is None or not isinstance(call.func, ast.Attribute):
+        return _shadowed(evidence, made) or at_use(evidence, verdict, made)
+    target = call.func.value
+    if not isinstance(target, ast.Name | ast.Attribute | ast.Subscript) or _is_outer_name(target, made):
+        return at_use(evidence, verdict, made)
+    return as_fix(replace_node(made.source, call, f"{made.source.text_of(target)} = {made.source.text_of(call)}"))
+
+
+def _shadowed(evidence: Evidence, made: Made | None) -> Fix | None:
+    """`batch.mask = …` on a mapping: the entry is meant."""
+    statement = made.statement if made is not None else None
+    holder = evidence.suspect.holder if evidence.suspect is not None else None
+    if made is None or not isinstance(statement, ast.Assign) or holder is None or holder.kind != "item":
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Attribute) or target.attr != holder.key:
+        return None
+    owner = made.source.text_of(target.value)
+    return as_fix(replace_node(made.source, target, f'{owner}["{target.attr}"]'))
+
+
+def _is_outer_name(target: ast.expr, made: Made) -> bool:
+    """Whether setting the name there would make a new local variable of it instead."""
+    if not isinstance(target, ast.Name):
+        return False
+    function = made.source.function_at(made.line)
+    if function is None:
+        return False
+    arguments = [*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs]
+    return target.id not in [a.arg for a in arguments] and not bindings_of(target.id, function)
+
+
+def moved_input(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`x = x.to(device)` before the line that hands it on, with the script's own word for the device."""
+    suspect = evidence.suspect
+    if suspect is None or suspect.route is None or not is_tensor(suspect.value):
+        return at_use(evidence, verdict, made)
+    frame, statement = suspect.frame, suspect.frame.statement
+    device = device_in_frame(frame, evidence.expected, frame.line)
+    if device is None or statement is None or suspect.route.scope in ("closure", "global") or "…" in suspect.name:
+        return at_use(evidence, verdict, made)
+    return as_fix(insert_before(frame.source, statement, f"{suspect.name} = {suspect.name}.to({device})"))
+
+
+def moved_module(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`.to(device)` where the module is constructed, or before its use; a ModuleList where it hides in a plain list."""
+    suspect = evidence.suspect
+    route = suspect.route if suspect is not None else None
+    if suspect is None or route is None:
+        return None
+    if any(step.kind == "item" for step in route.steps):
+        return module_list(evidence, verdict, made)
+    return _where_constructed(evidence, made) or _before_use(evidence, verdict)
+
+
+def _where_constructed(evidence: Evidence, made: Made | None) -> Fix | None:
+    """`model = Net()` becomes `model = Net().to(device)`, where a device has a name by then."""
+    suspect = evidence.suspect
+    places = [(made.source, made.statement)] if made is not None else []
+    if suspect is not None and suspect.binding is not None and isinstance(suspect.binding.node, ast.stmt):
+        places.append((suspect.frame.source, suspect.binding.node))
+    for source, statement in places:
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+            continue
+        if not makes_module(statement) and not is_module(evidence.value):
+            continue
+        for frame in reversed(evidence.frames):
+            covers = frame.source is source and frame.definition is source.function_at(statement.lineno)
+            device = device_in_frame(frame, evidence.expected, statement.lineno) if covers else None
+            if device is not None:
+                return as_fix(append(source, statement.value, f".to({device})"))
+    return None
+
+
+def _before_use(evidence: Evidence, verdict: Verdict) -> Fix | None:
+    suspect = evidence.suspect
+    if suspect is None or suspect.route is None or "…" in suspect.name:
+        return None
+    steps = suspect.route.steps
+    owners = [step for step in steps if is_module(step.owner)]
+    name = verdict.name or (suspect.route.upto(owners[0]) if owners else suspect.name)
+    statement = suspect.frame.statement
+    device = device_in_frame(suspect.frame, evidence.expected, suspect.frame.line)
+    if statement is None or device is None:
+        return None
+    return as_fix(insert_before(suspect.frame.source, statement, f"{name}.to({device})"))
+
+
+def on_cpu(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`.cpu()` at the place of use: lengths, and arrays for NumPy."""
+    frame = evidence.frame
+    if frame is None or evidence.side is None:
+        return None
+    for one in evidence.side.wrong:
+        if one.node is None or not (one.route is None or _is_tensor_itself(one.node, frame)):
+            continue
+        copy = ".detach().cpu()" if verdict.slug == "numpy-on-cuda" and requires_grad(one.tensor) else ".cpu()"
+        return as_fix(replace_node(frame.source, one.node, enclosed(frame.source, one.node) + copy))
+    return None
+
+
+def _is_tensor_itself(node: ast.expr, frame: UserFrame) -> bool:
+    """Whether the expression is the tensor itself and not a list or object that holds it."""
+    route = resolve(node, frame)
+    return route is None or is_tensor(route.value)

@@ -1,0 +1,100 @@
+"""Mends of what a module does not see: a buffer instead of an attribute, a ModuleList instead of a list."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.live import is_module
+from samedevice.explaining.mending.at_use import at_use
+from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
+from samedevice.explaining.sources import Source
+from samedevice.explaining.syntax import call_name
+from samedevice.explaining.where_made import Made
+from samedevice.findings import Edit, Fix
+
+
+def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`self.pe = …` becomes a buffer, unless the attribute is also set elsewhere or its owner is no module."""
+    home = evidence.home()
+    statement = made.statement if made is not None else None
+    if made is None or home is None or not is_module(home.owner) or not isinstance(statement, ast.Assign):
+        return at_use(evidence, verdict, made)
+    target = statement.targets[0]
+    definition = made.source.class_at(made.line)
+    if len(statement.targets) > 1 or not isinstance(target, ast.Attribute) or definition is None:
+        return at_use(evidence, verdict, made)
+    if _times_set(definition, target.attr) > 1 or target.attr != home.key:
+        return at_use(evidence, verdict, made)
+    value = _as_parameter(statement.value, made.source)
+    if value is not None:
+        return as_fix(replace_node(made.source, statement.value, value))
+    inner = made.source.text_of(statement.value)
+    owner = made.source.text_of(target.value)
+    text = f'{owner}.register_buffer("{target.attr}", {inner}, persistent=False)'
+    return as_fix(replace_node(made.source, statement, text))
+
+
+def _times_set(definition: ast.ClassDef, name: str) -> int:
+    stores = [
+        node for node in ast.walk(definition)
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
+    ]  # fmt: skip
+    return len(stores)
+
+
+def _as_parameter(value: ast.expr, source: Source) -> str | None:
+    """`nn.Parameter(x).to(d)` is no parameter any more; `nn.Parameter(x.to(d))` is one."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return None
+    inner = value.func.value
+    if call_name(inner) != "Parameter" or not isinstance(inner, ast.Call) or not inner.args:
+        return None
+    rest = source.text_of(value)[len(source.text_of(inner)) :]
+    arguments = [source.text_of(argument) for argument in inner.args[1:]]
+    words = [f"{word.arg}={source.text_of(word.value)}" for word in inner.keywords]
+    first = f"{enclosed(source, inner.args[0])}{rest}"
+    return f"{source.text_of(inner.func)}({', '.join([first, *arguments, *words])})"
+
+
+def module_list(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`self.heads = []` becomes `nn.ModuleList()`, where modules are what it holds."""
+    home = evidence.home()
+    steps = evidence.steps()
+    step = next((step for step in steps if step.kind == "attribute" and is_module(step.owner)), home)
+    holds_modules = is_module(evidence.value) or any(is_module(inner.owner) for inner in steps[1:])
+    if step is None or not holds_modules:
+        return None
+    for frame in reversed(evidence.frames):
+        source = frame.source
+        definition = source.class_named(type(step.owner).__qualname__)
+        for node in ast.walk(definition) if definition is not None else ():
+            if isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Attribute) and target.attr == step.key for target in node.targets
+            ):
+                return as_fix(_wrapped(source, node.value), safe=False)
+    return None
+
+
+def _wrapped(source: Source, value: ast.expr) -> Edit | None:
+    text = source.text_of(value)
+    prefix = _nn(source)
+    if isinstance(value, ast.List | ast.ListComp):
+        return replace_node(source, value, f"{prefix}.ModuleList({'' if text == '[]' else text})")
+    if isinstance(value, ast.Dict | ast.DictComp):
+        return replace_node(source, value, f"{prefix}.ModuleDict({'' if text == '{}' else text})")
+    if call_name(value) == "list" and isinstance(value, ast.Call) and len(value.args) == 1:
+        return replace_node(source, value, f"{prefix}.ModuleList({source.text_of(value.args[0])})")
+    return replace_node(source, value, f"{prefix}.ModuleList({text})") if isinstance(value, ast.Name) else None
+
+
+def _nn(source: Source) -> str:
+    """How the file calls `torch.nn`."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "torch" and any(a.name == "nn" for a in node.names):
+            return next(alias.asname or "nn" for alias in node.names if alias.name == "nn")
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "torch.nn" and alias.asname:
+                    return alias.asname
+    return "torch.nn"
