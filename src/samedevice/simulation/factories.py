@@ -1,9 +1,9 @@
 """Factories and conversions that C++ decides before it dispatches anything: their `device=` argument is read here.
 
 An index alone (`torch.zeros(2, device=0)`) and "cuda" without one ask C++ for a real accelerator; `torch.tensor` and
-its like move the new tensor out of the dispatch mode's sight. With the device completed, or handled here, the rest is the
-mode's. Default devices (`with torch.device("cuda")`, `torch.set_default_device`) are function modes of PyTorch's own,
-which hand these functions on through `DeviceContext`.
+its like move the new tensor out of the dispatch mode's sight. With the device completed, or handled here, the rest is
+the mode's. Default devices (`with torch.device("cuda")`, `torch.set_default_device`) are function modes of PyTorch's
+own, which hand these functions on through `DeviceContext`.
 """
 
 from __future__ import annotations
@@ -180,7 +180,10 @@ def _is_data(part: Any) -> bool:
 
 
 def _in_context(constructors: set[Function], replaced: dict[Any, Function]) -> Function:
-    """`DeviceContext.__torch_function__`, going through the replacements. Source: torch/utils/_device.py, 2.6 to 2.14."""
+    """`DeviceContext.__torch_function__`, going through the replacements.
+
+    Source: torch/utils/_device.py, 2.6 to 2.14.
+    """
 
     def __torch_function__(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

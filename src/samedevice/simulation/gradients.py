@@ -9,7 +9,6 @@ gradients given to `backward`, custom Functions, hooks, and operators whose oper
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -30,8 +29,8 @@ class _Crossing(NamedTuple):
     """A result whose gradient must go back to another device than its own."""
 
     thread: int
-    result: weakref.ReferenceType[torch.Tensor]
-    operand: weakref.ReferenceType[torch.Tensor]
+    result: torch.Tensor
+    operand: torch.Tensor
     device: torch.device
 
 
@@ -42,7 +41,8 @@ class CrossDeviceEdges:
     has returned. So it is noted, and the node gets its hook when the next operator comes or backward begins.
 
     Attributes:
-        pending: what is noted and has no hook yet; empty in the ordinary case.
+        pending: what is noted and has no hook yet; empty in the ordinary case. It holds tensors, since both may be
+            temporary views (`x[0] = y`), for no longer than until the thread's next operator.
     """
 
     def __init__(self, labels: LabelTable) -> None:
@@ -51,7 +51,7 @@ class CrossDeviceEdges:
 
     def note(self, result: torch.Tensor, operand: torch.Tensor, device: torch.device) -> None:
         """The gradient of `operand`, which is on `device`, will be computed by the node that makes `result`."""
-        self.pending.append(_Crossing(threading.get_ident(), weakref.ref(result), weakref.ref(operand), device))
+        self.pending.append(_Crossing(threading.get_ident(), result, operand, device))
 
     def flush(self) -> None:
         """Hook the nodes that were noted in this thread and exist by now."""
@@ -59,13 +59,18 @@ class CrossDeviceEdges:
         mine = [crossing for crossing in self.pending if crossing.thread == thread]
         self.pending[:] = [crossing for crossing in self.pending if crossing.thread != thread]
         for crossing in mine:
-            result, operand = crossing.result(), crossing.operand()
-            if result is not None and operand is not None:
-                bring_back(result, operand, crossing.device, self._labels)
+            bring_back(crossing.result, crossing.operand, crossing.device, self._labels)
 
 
 def bring_back(result: torch.Tensor, operand: torch.Tensor, device: torch.device, labels: LabelTable) -> None:
-    """Hook the node that computed `result` so that the gradient for `operand` arrives on `device`."""
+    """Hook the node that computed `result` so that the gradient for `operand` arrives on `device`.
+
+    Args:
+        result: what the operator returned or wrote to.
+        operand: what it read, on another device.
+        device: where that is.
+        labels: of the simulation, after whose end the hook does nothing.
+    """
     for node in _nodes_of(result):
         places = [i for i, edge in enumerate(node.next_functions) if _leads_to(edge, operand)]
         if places:

@@ -2,17 +2,18 @@
 
 Note [The label lives on the storage's own Python object]
 PyTorch keeps one Python object for each storage, alive as long as the storage itself, also while only C++ knows it
-(since 2.1; `UntypedStorage` has a `__dict__`). The label is an attribute of that object. So views, `detach`, `.data` and what autograd saved
-share it by construction, it costs no table, it dies with its storage, and an address that is used again begins without one. The attribute's
-name is new for each simulation: what an earlier one labelled is on the CPU again.
+(since 2.1; `UntypedStorage` has a `__dict__`). The label is an attribute of that object. So views, `detach`, `.data`
+and what autograd saved share it by construction, it costs no table, it dies with its storage, and an address that is
+used again begins without one. The attribute's name is new for each simulation: what an earlier one labelled is on the
+CPU again.
 
 A storage without label is where PyTorch says it is. Labels know nothing of operators.
 
 Note [Floating storages]
-C++ code inside an operator, above all the formulas of backward, allocates from the options of a tensor that it was given: on a
-real device that is the tensor's device, here it is always the CPU. Such a storage floats: as long as the same call from
-Python into PyTorch goes on, it joins the device of whatever it is combined with. Once the call has returned, or Python asks
-for its device, it is on the CPU, as the same line of Python would put it.
+C++ code inside an operator, above all the formulas of backward, allocates from the options of a tensor that it was
+given: on a real device that is the tensor's device, here it is always the CPU. Such a storage floats: as long as the
+same call from Python into PyTorch goes on, it joins the device of whatever it is combined with. Once the call has
+returned, or Python asks for its device, it is on the CPU, as the same line of Python would put it.
 """
 
 from __future__ import annotations

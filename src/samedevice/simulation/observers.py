@@ -1,8 +1,8 @@
 """Who wants to know what happens to tensors while a simulation runs: tracing subscribes here to record origins.
 
-Nobody subscribed, nothing is built or called. An observer sees events after the fact and must not change tensors, nor keep
-them: a new tensor that somebody holds is not handed on by C++, which gives the program another object in its place
-(torch/csrc/autograd/variable.h, `make_variable`). Weak references are fine.
+Nobody subscribed, nothing is built or called. An observer sees events after the fact and must not change tensors, nor
+keep them: a new tensor that somebody holds is not handed on by C++, which gives the program another object in its
+place (torch/csrc/autograd/variable.h, `make_variable`). Weak references are fine.
 """
 
 from __future__ import annotations

@@ -52,10 +52,12 @@ class Patch:
         return getattr(self.owner, self.name)
 
     def install(self) -> None:
+        """Keep the owner's own entry and replace it."""
         self._before = vars(self.owner).get(self.name, _ABSENT)
         _set(self.owner, self.name, self.replacement)
 
     def undo(self) -> None:
+        """Put back what was kept."""
         _set(self.owner, self.name, self._before)
         self._before = _ABSENT
 
@@ -78,10 +80,12 @@ class ItemPatch:
         self._before: Any = _ABSENT
 
     def install(self) -> None:
+        """Keep the item and replace it."""
         self._before = self.mapping.get(self.key, _ABSENT)
         self._put(self.replacement)
 
     def undo(self) -> None:
+        """Put back what was kept."""
         self._put(self._before)
         self._before = _ABSENT
 
@@ -129,11 +133,15 @@ class Applied:
             self._installed.append(patch)
 
     def _undo(self) -> list[Undoable]:
-        undone = []
-        with contextlib.ExitStack() as undoing:
-            for patch in self._installed:
-                undoing.callback(patch.undo)
-            undone, self._installed = self._installed, []
+        undone, self._installed = self._installed, []
+        errors = []
+        for patch in reversed(undone):
+            try:
+                patch.undo()
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return undone
 
 

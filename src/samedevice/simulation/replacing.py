@@ -1,7 +1,7 @@
 """A function that stands in for another and is taken for it: equal to it, with its hash, name and documentation.
 
-Tables of handlers keyed by `torch.Tensor.to` or `torch.zeros`, made by PyTorch or a tensor subclass before the simulation,
-must find their entry when they are asked with the stand-in.
+Tables of handlers keyed by `torch.Tensor.to` or `torch.zeros`, made by PyTorch or a tensor subclass before the
+simulation, must find their entry when they are asked with the stand-in.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Replacement:
         self._body = body
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the body."""
         return self._body(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:

@@ -1,8 +1,8 @@
 """`torch.compile` and TorchScript.
 
-`torch.compile` runs eagerly in a simulation: dynamo would read where tensors really are and bake that in. TorchScript is
-left to itself, since its operators reach the dispatch mode, but for two things that happen in C++: `torch.jit.load` reads
-its `map_location`, and the interpreter loses the text of an error that an operator raised.
+`torch.compile` runs eagerly in a simulation: dynamo would read where tensors really are and bake that in. TorchScript
+is left to itself, since its operators reach the dispatch mode, but for two things that happen in C++: `torch.jit.load`
+reads its `map_location`, and the interpreter loses the text of an error that an operator raised.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def patches(machine: Machine, labels: LabelTable, mode: DeviceMode) -> Iterator[
     """
     yield Patch(torch, "compile", _eager())
     yield Patch(torch.jit, "load", _loading(machine, labels, torch.jit.load))
-    yield Patch(torch.jit.RecursiveScriptModule, "__call__", _telling_why(mode))
+    yield Patch(torch.jit.ScriptModule, "__call__", _telling_why(mode))
 
 
 def _eager() -> Callable[..., Any]:
@@ -55,7 +55,7 @@ def _as_it_is(model: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _telling_why(mode: DeviceMode) -> Callable[..., Any]:
-    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return torch.nn.Module.__call__(self, *args, **kwargs)
         except RuntimeError as error:
