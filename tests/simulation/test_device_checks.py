@@ -224,6 +224,16 @@ class TestWithoutMix:
         assert t.check(aten.zeros.default, [3], device=CUDA) is None
 
 
+@pytest.mark.usefixtures("newest_words")
+def test_other_devices_have_their_own_wrappers(t):
+    said = str(t.refusal(aten.mm.default, t.on("xpu:0", 3, 3), t.on("cpu", 3, 3)))
+    assert said == _same("mat2", "cpu", "xpu:0", "wrapper_XPU_mm")
+    said = str(t.refusal(aten.embedding.default, t.on("xpu:0", 3, 3), t.on("cpu", 2, dtype=torch.long)))
+    assert said == _same("index", "cpu", "xpu:0", "wrapper_XPU__index_select")
+    said = str(t.refusal(aten.mm.default, t.on("mps:0", 3, 3), t.on("cpu", 3, 3)))
+    assert said == "Placeholder storage has not been allocated on MPS device!"
+
+
 def test_the_operands_are_attached(t):
     bias, x, weight = t.on("cuda:0", 3), t.on("cpu", 2, 3), t.on("cuda:0", 3, 3)
     fault = fault_of(t.refusal(aten.addmm.default, bias, x, weight))

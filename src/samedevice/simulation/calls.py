@@ -18,7 +18,17 @@ import torch
 from samedevice import messages
 from samedevice.faults import Fault, FaultOperand, attach_fault
 
-__all__ = ["Call", "DeviceOf", "Operand", "call_of", "first_elsewhere", "refusal", "tensors_in", "torch_version"]
+__all__ = [
+    "Call",
+    "DeviceOf",
+    "Operand",
+    "are_mixed",
+    "call_of",
+    "first_elsewhere",
+    "refusal",
+    "tensors_in",
+    "torch_version",
+]
 
 DeviceOf = Callable[[torch.Tensor], torch.device]
 """Where a tensor lives on the simulated machine."""
@@ -130,6 +140,19 @@ def tensors_in(value: Any) -> Iterator[tuple[int | None, torch.Tensor]]:
         for position, item in enumerate(value):
             if isinstance(item, torch.Tensor):
                 yield position, item
+
+
+def are_mixed(values: Iterable[Any], device_of: DeviceOf) -> bool:
+    """Whether the tensors among `values`, lists taken apart, are on more than one device."""
+    first: torch.device | None = None
+    for value in values:
+        for tensor in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(tensor, torch.Tensor):
+                device = device_of(tensor)
+                if first is not None and device != first:
+                    return True
+                first = device
+    return False
 
 
 @cache

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import _VF
 
-from samedevice.simulation.calls import Call, DeviceOf, Operand, tensors_in
+from samedevice.simulation.calls import Call, DeviceOf, Operand, are_mixed, tensors_in
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.rules import functions, networks, pointwise, recurrent
 
@@ -39,6 +39,8 @@ class _Function:
     """Where code finds it: modules and classes."""
     operation: str = ""
     """The operator that a person would name; empty: "aten::" and the function's name."""
+    always: bool = False
+    """Asked even where all tensors share a device."""
     moved: _Moved | None = None
     """Which arguments the function moves by itself; here C++ takes all for the CPU's and moves nothing."""
 
@@ -65,7 +67,9 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "take_along_dim": _Function(functions.take_along_dim, ("self", "indices"), (torch, _Tensor)),
     "meshgrid": _Function(functions.meshgrid, ("tensors",), (_VF,)),
     "cartesian_prod": _Function(functions.meshgrid, ("tensors",), (_VF,)),
-    "tensor_split": _Function(functions.tensor_split, ("self", "tensor_indices_or_sections"), (torch, _Tensor)),
+    "tensor_split": _Function(
+        functions.tensor_split, ("self", "tensor_indices_or_sections"), (torch, _Tensor), always=True
+    ),
     "quantile": _Function(functions.quantile, ("self", "q"), (torch, _Tensor)),
     "nanquantile": _Function(functions.quantile, ("self", "q"), (torch, _Tensor)),
     "stft": _Function(functions.window, ("self", "n_fft", "hop_length", "win_length", "window"), (_VF,)),
@@ -110,12 +114,8 @@ def check_call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], devi
         RuntimeError: or the type that PyTorch raises there.
     """
     function = _FUNCTIONS.get(name)
-    if function is None:
-        return
-    call = _call_of(name, function, args, kwargs, device_of)
-    devices = {operand.device for operand in call.operands}
-    if len(devices) > 1 or function.rule is functions.tensor_split:
-        function.rule(call)
+    if function is not None and (function.always or are_mixed((*args, *kwargs.values()), device_of)):
+        function.rule(_call_of(name, function, args, kwargs, device_of))
 
 
 def patches(device_of: DeviceOf) -> Iterator[Patch]:
@@ -139,7 +139,7 @@ def _checked(name: str, original: Any, device_of: DeviceOf) -> Any:
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         check_call(name, args, kwargs, device_of)
-        if moved is not None:
+        if moved is not None and are_mixed((*args, *kwargs.values()), device_of):
             args, kwargs = _with_moves(name, moved, args, kwargs, device_of)
         return original(*args, **kwargs)
 
