@@ -165,6 +165,7 @@ class _Api:
         return {
             "_accelerator_getAccelerator": lambda: kind,
             "_get_accelerator": lambda check=None: kind,
+            "_accelerator_deviceCount": lambda: self.machine.count,
             "_accelerator_getDeviceIndex": self.get_device,
             "_accelerator_setDeviceIndex": self.set_device,
             "_accelerator_exchangeDevice": self.exchange_device,
@@ -175,6 +176,7 @@ class _Api:
             "_accelerator_isAllocatorInitialized": lambda: self.initialised_in is not None,
             "_accelerator_emptyCache": self.empty_cache,
             "_accelerator_emptyHostCache": lambda: None,
+            "_accelerator_setAllocatorSettings": lambda settings: None,
             "_accelerator_getDeviceStats": lambda index: self.allocator(index).stats(),
             "_accelerator_resetPeakStats": lambda index: self.allocator(index).reset_peaks(),
             "_accelerator_resetAccumulatedStats": lambda index: self.allocator(index).reset_accumulated(),
@@ -207,9 +209,14 @@ def _cuda_functions(api: _Api) -> _Table:
         "_cuda_getDefaultStream": lambda index: (0, *api.streams.data(index)[1:]),
         "_cuda_synchronize": lambda: None,
         "_cuda_ipc_collect": lambda: None,
+        "_cuda_lock_mutex": lambda: None,
+        "_cuda_unlock_mutex": lambda: None,
         "_cuda_sleep": lambda cycles: None,
         "_cuda_getArchFlags": lambda: ARCH_FLAGS,
         "_cuda_getAllocatorBackend": lambda: "native",
+        "_cuda_cudaCachingAllocator_set_allocator_settings": lambda settings: None,
+        "_cuda_setMemoryMetadata": lambda metadata: None,
+        "_cuda_getMemoryMetadata": lambda: "",
         "_cuda_hostMemoryStats": lambda: {
             "num_host_alloc": 0,
             "num_host_free": 0,
@@ -230,10 +237,17 @@ def _cuda_functions(api: _Api) -> _Table:
     }
 
 
+_TUNING = (
+    *("enable", "is_enabled", "tuning_enable", "tuning_is_enabled", "get_filename", "set_filename", "get_results"),
+    *("get_max_tuning_duration", "set_max_tuning_duration", "get_max_tuning_iterations", "set_max_tuning_iterations"),
+    *("get_rotating_buffer_size", "set_rotating_buffer_size", "get_validators", "read_file", "write_file"),
+)
 _REFUSED = (
     *("_cuda_cudaCachingAllocator_raw_alloc", "_cuda_cudaCachingAllocator_raw_delete", "_cuda_cudaHostAllocator"),
-    *("_cuda_customAllocator", "_cuda_changeCurrentAllocator", "_cuda_getAllocator", "_cuda_allocationTraceback"),
-    *("_cuda_jiterator_compile_and_launch_kernel", "_cuda_tunableop_enable", "_cuda_tunableop_is_enabled"),
+    *("_cuda_cudaCachingAllocator_enable", "_cuda_cudaCachingAllocator_is_enabled", "_cuda_allocationTraceback"),
+    *("_cuda_customAllocator", "_cuda_changeCurrentAllocator", "_cuda_getAllocator"),
+    *("_cuda_jiterator_compile_and_launch_kernel", "_cuda_record_untuned_enable", "_cuda_record_untuned_is_enabled"),
+    *(f"_cuda_tunableop_{name}" for name in _TUNING),
 )
 """Functions that hand out memory or run code of the device."""
 
