@@ -3,7 +3,8 @@
     python tests/casebook/score.py [CASES] [--only ID …] [--every N] [--mend] [--jobs 2] [--json FILE] [-v]
 
 FORMAT.md says what a case is. For a bug: it is caught at its line with PyTorch's words, operation, culprit and cause
-named; the linter sees it where a reader could; with --mend also: `fix` mends it. Fixed and clean scripts stay silent in `run` and `lint`.
+named; the linter sees it where a reader could; with --mend also: `fix` mends it.
+Fixed and clean scripts stay silent in `run` and `lint`.
 torch is imported once; each command then runs in a forked child, as a user would run it.
 """
 
