@@ -42,6 +42,9 @@ class NativeFunction:
     keys: frozenset[str]
     """Dispatch keys that have a kernel, e.g. {"CPU", "CUDA"}; empty: only made of other operators."""
 
+    made_up: bool = False
+    """torchgen makes it from another form of the operator (`autogen`); it has no entry."""
+
     def has_kernel(self, key: str) -> bool:
         """Whether there is a kernel for the dispatch key, e.g. "CUDA" or "SparseCUDA"."""
         return key in self.keys
@@ -101,7 +104,7 @@ def _yaml_text() -> str:
 @functools.cache
 def _read(name: str, text: str) -> NativeFunction:
     if not text:
-        return NativeFunction(name, False, False, False, False, frozenset())
+        return NativeFunction(name, False, False, False, False, frozenset(), made_up=True)
     delegate = _field(text, "structured_delegate")
     # A delegating entry is structured and has the kernels of its out= form, whose own entry names them.
     source = _entries().get(delegate, "") if delegate else text

@@ -222,7 +222,7 @@ def _known_rule(name: str, key: str) -> Rule:
         return _SPARSE_ROWS[base]
     function = native_function(name)
     exact = _ROWS.get(f"{base}.{name.partition('.')[2] or 'default'}")
-    if exact is None and function is not None and not function.keys and _is_out(name):
+    if exact is None and function is not None and function.made_up and _is_out(name):
         return out_follows_result(_known_rule(_functional_name(name), key))
     row = exact or _ROWS.get(base)
     if row is not None:
