@@ -102,6 +102,12 @@ def test_inside_functorch(cuda2):
     assert set(seen) == {(CUDA1, CUDA, CUDA1)}
 
 
+def test_inside_the_older_vmap(cuda2):
+    x = torch.ones(2, device="cuda:1", requires_grad=True)
+    (batch,) = torch.autograd.grad(x * 2, x, torch.eye(2, device="cuda:1"), is_grads_batched=True)
+    assert (batch.device, batch.tolist()) == (CUDA1, [[2.0, 0.0], [0.0, 2.0]])
+
+
 def test_a_gradient_comes_back_inside_functorch(cuda2):
     assert torch.func.grad(lambda x: (x.cuda() * 2).sum())(torch.ones(3)).device == CPU
 

@@ -214,4 +214,12 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return tensor.values(), tensor.ccol_indices(), tensor.row_indices()
     if tensor.is_nested and layout is torch.strided:
         return (tensor.values(),)
-    return ()
+    return _batched(tensor)
+
+
+def _batched(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """What a tensor of the older vmap wraps: `torch.autograd.grad(…, is_grads_batched=True)` uses it, 2.6 to 2.14."""
+    if not torch._C._dispatch_keys(tensor).has("Batched"):
+        return ()
+    layers = (torch._remove_batch_dim(tensor, level, 1, 0) for level in range(1, 9))
+    return tuple(inner for inner in layers if not torch._C._dispatch_keys(inner).has("Batched"))[:1]

@@ -14,7 +14,7 @@ import torch
 
 from samedevice.simulation.gradients import bring_back
 from samedevice.simulation.labels import LabelTable
-from samedevice.simulation.operators import DeviceMode
+from samedevice.simulation.operators import DeviceMode, is_tracing
 
 __all__ = ["Mover"]
 
@@ -56,6 +56,9 @@ class Mover:
         Returns:
             A new tensor; backward through it brings the gradient to the device of `tensor`.
         """
+        if is_tracing():
+            traced: torch.Tensor = torch._C.TensorBase.to(tensor, device, dtype)
+            return traced
         self._mode.enter_for_good()
         with self._mode.moving_to(device):
             result: torch.Tensor = _to_copy(tensor, dtype=dtype, memory_format=memory_format)

@@ -6,7 +6,8 @@ answered by `tensors.py`. The mode holds no rules: `device_checks` decides what 
 operands on one device, it only compares their labels: the tables in `Operator` are built once for each operator.
 
 Private PyTorch API used here, 2.6 to 2.14: `torch._C._push_on_torch_dispatch_stack`, `_pop_torch_dispatch_stack`,
-`_len_torch_function_stack`, `OpOverload._op`, `OpOverload._schema`, `OpOverload._op_dk`.
+`_len_torch_function_stack`, `OpOverload._op`, `OpOverload._schema`, `OpOverload._op_dk`,
+`torch._C._get_dispatch_mode`, `_TorchDispatchModeKey`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
 
-__all__ = ["DeviceMode", "Operator"]
+__all__ = ["DeviceMode", "Operator", "is_tracing"]
 
 # Looked up once, before any interception.
 _storage = torch._C.TensorBase.untyped_storage
@@ -84,7 +85,10 @@ class Operator:
 
 
 def _kind_of(func: Any, makes_from_nothing: bool) -> Kind:
-    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSITE.name):
+    name = func.name()
+    # A few operators of TorchScript (prim::device) are unknown to the dispatcher.
+    has_kernel = torch._C._dispatch_has_kernel(name)
+    if has_kernel and torch._C._dispatch_has_kernel_for_dispatch_key(name, _COMPOSITE.name):
         return "composite"
     return "factory" if makes_from_nothing or func._schema.name in _NUMBERS_FROM_TENSORS else "ordinary"
 
@@ -233,11 +237,11 @@ class DeviceMode(TorchDispatchMode):
 
     def _general(self, operator: Operator, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Any operator, any operands."""
+        if self._ended or is_tracing():
+            return operator.call(*args, **kwargs)
         if types and any(kind.__torch_dispatch__ is not _NO_DISPATCH for kind in types):
             # A subclass with operators of its own goes first; what it calls comes here again.
             return NotImplemented
-        if self._ended:
-            return operator.call(*args, **kwargs)
         if operator.kind == "composite":
             # Only inference mode hands composite operators over whole.
             with self.entered():
@@ -277,7 +281,7 @@ class DeviceMode(TorchDispatchMode):
         device = next(iter(devices), None)
         away = any(map(self._machine.owns, devices))
         if len(devices) > 1 or away or kwargs.get("generator") is not None:
-            device = self._check(operator, args, kwargs)
+            device = self._check(operator, args, kwargs if explicit else _without_device(kwargs))
             if operator.name == _NOTHING_TO_DO:
                 return None
         result = _call(operator, explicit or device, args, kwargs)
@@ -314,7 +318,7 @@ class DeviceMode(TorchDispatchMode):
             return self._machine.complete(device), {**kwargs, "device": self._machine.host}, False
         says_nothing = "pin_memory" not in kwargs or operator.name in _MADE_OF_PARTS
         if device.type == "cpu" and says_nothing and operator.kind != "factory":
-            return None, {name: value for name, value in kwargs.items() if name != "device"}, False
+            return None, kwargs, False
         return device, {**kwargs, "pin_memory": False} if pinned else kwargs, pinned
 
     def _settle(self, operands: list[_Tensor], found: list[Any]) -> Floating | None:
@@ -335,9 +339,6 @@ class DeviceMode(TorchDispatchMode):
             self._label(operator, result, where if isinstance(where, Floating) else self._as_label(where))
             return
         devices = device_checks.result_devices(operator.func, args, self._labels.device_of)
-        if devices is None and args and isinstance(args[0], list | tuple):
-            # `_foreach_*`: each result is where the element at its position is.
-            devices = tuple(self._labels.device_of(like) for like in args[0] if isinstance(like, _Tensor))
         for tensor, device in zip(_tensors((result,), _NO_KEYWORDS), devices or (), strict=False):
             self._labels.set_device(tensor, device)
 
@@ -372,6 +373,15 @@ class DeviceMode(TorchDispatchMode):
             else:
                 operands = tuple(_tensors(args, kwargs))
             observers.notify(event, operator.name, results, operands)
+
+
+def _without_device(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in kwargs.items() if name != "device"}
+
+
+def is_tracing() -> bool:
+    """Whether fake tensors are in use (export, compilers): then nothing runs, and devices are only names."""
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
 
 
 def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: dict[str, Any]) -> Any:

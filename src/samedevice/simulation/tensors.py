@@ -165,7 +165,7 @@ class _Methods:
             return self._mover.copy(tensor, device, dtype, memory_format)
         keywords = {} if memory_format is None else {"memory_format": memory_format}
         if source != device:
-            return _Base.to(tensor, native_device(tensor) if owns(device) else device, dtype, copy=copy, **keywords)
+            return _Base.to(tensor, self._machine.host if owns(device) else device, dtype, copy=copy, **keywords)
         result: torch.Tensor = _Base.to(tensor, dtype or tensor.dtype, copy=copy, **keywords)
         if observers.active and result is tensor:
             observers.notify("moved", "aten::_to_copy", (tensor,), (tensor,))
