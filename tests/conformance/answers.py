@@ -25,6 +25,7 @@ import samedevice
 
 HERE = Path(__file__).parent
 EXPRESSIONS = HERE / "expressions-cuda-2.13.tsv"
+MORE_EXPRESSIONS = HERE / "more-expressions-cuda-2.13.tsv"
 OPERATORS = HERE / "operators-cuda-2.13.tsv"
 DIFFERENCES = HERE / "differences.tsv"
 
@@ -68,10 +69,10 @@ class Difference:
         return f"{self.key}: {self.step} differs\n    CUDA {self.recorded[:200]}\n    ours {self.ours[:200]}"
 
 
-def expressions() -> Iterator[Row]:
+def expressions(table: Path = EXPRESSIONS) -> Iterator[Row]:
     """The comparable expressions; the expression is the key."""
     seen = set()
-    for line in EXPRESSIONS.read_text(encoding="utf-8", errors="replace").split("\n"):
+    for line in table.read_text(encoding="utf-8", errors="replace").split("\n"):
         parts = line.split("\t")
         if line.startswith("#") or len(parts) < 3 or parts[1] in seen:
             continue
@@ -162,7 +163,7 @@ def main() -> None:
     torch.set_num_threads(1)
     answers = {}
     with tempfile.TemporaryDirectory() as folder:
-        for row in expressions():
+        for row in (*expressions(), *expressions(MORE_EXPRESSIONS)):
             if CHANGES_PROCESS.search(row.code):
                 answers[row.key] = _answer_in_child(row.code, folder)
     json.dump(answers, sys.stdout)
