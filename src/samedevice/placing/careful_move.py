@@ -13,8 +13,8 @@ from torch import Tensor
 
 from samedevice.errors import MoveError
 from samedevice.placing.move_itself import move_itself
-from samedevice.placing.state_dicts import steps_that_stay
 from samedevice.placing.move_tensors import move_tensors
+from samedevice.placing.state_dicts import steps_that_stay
 from samedevice.placing.undo import Undo
 from samedevice.trees.replace import PartError, Tree, replace, scan
 from samedevice.trees.walk import walk

@@ -13,8 +13,8 @@ import torch
 
 from samedevice.errors import MoveError, UsageError
 from samedevice.placing.module_tensors import instance_attributes
-from samedevice.placing.optimizer_tensors import OptimizerTensor, optimizers_within, own_tensors, tables_by_parameter
 from samedevice.placing.move_tensors import move_tensors
+from samedevice.placing.optimizer_tensors import OptimizerTensor, optimizers_within, own_tensors, tables_by_parameter
 from samedevice.trees.containers import KINDS
 from samedevice.trees.inside import INSIDE
 from samedevice.trees.kinds import OPAQUE
