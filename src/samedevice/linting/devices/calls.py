@@ -191,17 +191,23 @@ def _apply_autograd(machine: Machine, cls: Class, arguments: Arguments, node: as
     result = call(machine, forward[0], given, node)
     if isinstance(result, Tensor):
         gradients = call(machine, backward[0], Arguments([context, result], [node, node]), node)
-        _check_gradients(machine, gradients, arguments, node)
+        _check_gradients(machine, gradients, arguments, _second_parameter(backward[0]))
     return result
 
 
-def _check_gradients(machine: Machine, gradients: Value, arguments: Arguments, node: ast.AST) -> None:
+def _second_parameter(function: Value) -> str:
+    """What `backward(ctx, grad)` calls the gradient that it gets."""
+    given = function.node.args.args if isinstance(function, Function) else []
+    return given[1].arg if len(given) > 1 else ""
+
+
+def _check_gradients(machine: Machine, gradients: Value, arguments: Arguments, received: str) -> None:
     found = gradients.items if isinstance(gradients, Sequence) and gradients.items is not None else (gradients,)
     for gradient, value, part in zip(found, arguments.positional, arguments.nodes, strict=False):
         if isinstance(gradient, Tensor) and isinstance(value, Tensor):
             operands = [
-                Operand(gradient, moves.place_of(gradient), gradient.origin.node if gradient.origin else node, "grad"),
-                Operand(value, moves.place_of(value), part, "input"),
+                Operand(gradient, moves.place_of(gradient), gradient.origin.node if gradient.origin else part, "grad"),
+                Operand(value, moves.place_of(value), part, received),
             ]
             if operations.may_conflict(operands):
                 machine.report(operands[0].node, "backward", "gradient", operands)

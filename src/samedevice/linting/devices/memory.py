@@ -66,7 +66,7 @@ class Memory:
         for key in undone.keys() | done.keys():
             target, name, before, first = undone.get(key) or (*done[key][:3], done[key][2])
             second = done[key][3] if key in done else before
-            self._set(target, name, _join_slots(first, second))
+            self._set(target, name, _join_slots(name, first, second))
 
     def _set(self, target: Any, key: Any, value: Any) -> None:
         if self._open:
@@ -115,7 +115,7 @@ def _put(target: Any, key: Any, value: Any) -> None:
         target[key] = value
 
 
-def _join_slots(first: Any, second: Any) -> Any:
+def _join_slots(name: Any, first: Any, second: Any) -> Any:
     if first is second:
         return first
     # Set in one branch only: code that reads it later relies on that branch.
@@ -126,7 +126,9 @@ def _join_slots(first: Any, second: Any) -> Any:
     if isinstance(first, Value) and isinstance(second, Value):
         return join(first, second)
     if isinstance(first, tuple) and isinstance(second, tuple):
-        return _join_items(first, second)
+        # `items` is None where they are not known; other lists keep what they may hold.
+        joined = _join_items(first, second)
+        return joined if joined is not None or name == "items" else max(first, second, key=len)
     if isinstance(first, list) and isinstance(second, list):
         return list(_join_items(first, second) or max(first, second, key=len))
     if isinstance(first, Place | Cell) and isinstance(second, Place | Cell):

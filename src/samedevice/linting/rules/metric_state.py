@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import edits, wording
+from samedevice.linting import edits, mending, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import held_of, is_certain, is_tensor
 from samedevice.linting.rule import Rule
@@ -29,11 +29,9 @@ def _message(fact: Conflict, source: Source) -> str:
 def _fix(fact: Conflict, source: Source) -> Fix | None:
     """The new value goes to what is kept, so that what was counted before stays where it is."""
     node, kept = fact.other.node, fact.culprit.node
-    if (
-        not isinstance(fact.node, ast.AugAssign)
-        or node is not fact.node.value
-        or not isinstance(kept, ast.Name | ast.Attribute)
-    ):
+    if not isinstance(fact.node, ast.AugAssign):
+        return mending.move_at_use(fact, source)
+    if node is not fact.node.value or not isinstance(kept, ast.Name | ast.Attribute):
         return None
     suffix = f".to({source.segment(kept)}.device)"
     return Fix(f"{wording.text_of(node, source)}{suffix}", (edits.append(source, node, suffix),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import edits, leaves, wording
+from samedevice.linting import edits, leaves, mending, wording
 from samedevice.linting.devices.facts import Conflict, LostLeaf, WeightUntied
 from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
@@ -27,23 +27,40 @@ def _message(fact: _Fact, source: Source) -> str:
         return f"a tensor that requires gradients was moved in line {line}: the copy is no leaf, so " + (
             "it is no parameter" if fact.use == "parameter" else "no optimizer can train it"
         )
-    assert isinstance(fact, Conflict)
-    return f"a gradient on {wording.there(fact)} is given to a tensor on {wording.here(fact)}"
+    if isinstance(fact.node, ast.Attribute):
+        return f"a gradient on {wording.there(fact)} is given to a tensor on {wording.here(fact)}"
+    return f"a backward returns a gradient on {wording.here(fact)} for an input on {wording.there(fact)}"
 
 
 def _fix(fact: _Fact, source: Source) -> Fix | None:
     if isinstance(fact, LostLeaf):
         return leaves.made_in_place(fact, source)
-    if not isinstance(fact, Conflict):
-        return None
-    node = fact.node
-    if not isinstance(node, ast.Attribute):
-        return None
-    owner = source.segment(node.value)
+    if isinstance(fact, WeightUntied):
+        return _tied(fact, source)
+    if isinstance(fact.node, ast.Attribute):
+        return _assigned(fact.node, source)
+    # What a backward returns goes where the gradient is that it got.
+    return mending.moved(fact.node, f"{fact.other.argument}.device" if fact.other.argument else None, source)
+
+
+def _assigned(target: ast.Attribute, source: Source) -> Fix | None:
+    """`tensor.grad = value`: the value goes where the tensor is."""
     for statement in ast.walk(source.tree):
-        if isinstance(statement, ast.Assign) and statement.targets == [node]:
-            edit = edits.append(source, statement.value, f".to({owner}.device)")
-            return Fix(f"{source.segment(statement.value)}.to({owner}.device)", (edit,))
+        if isinstance(statement, ast.Assign) and statement.targets == [target]:
+            return mending.moved(statement.value, f"{source.segment(target.value)}.device", source)
+    return None
+
+
+def _tied(fact: WeightUntied, source: Source) -> Fix | None:
+    """`self.embed = nn.Embedding(…, _weight=w)` becomes two statements, the second `self.embed.weight = w`."""
+    for statement in ast.walk(source.tree):
+        if isinstance(statement, ast.Assign) and statement.value is fact.node and isinstance(fact.node, ast.Call):
+            target, call = source.segment(statement.targets[0]), fact.node
+            kept = [*call.args, *(keyword for keyword in call.keywords if keyword.value is not fact.weight)]
+            made = f"{source.segment(call.func)}({', '.join(source.segment(part) for part in kept)})"
+            tied = f"{target}.weight = {source.segment(fact.weight)}"
+            text = f"{target} = {made}\n{' ' * statement.col_offset}{tied}"
+            return Fix(tied, (edits.replace(source, statement, text),)) if len(statement.targets) == 1 else None
     return None
 
 
