@@ -1,6 +1,7 @@
 """torch.save and torch.load on simulated devices. Expected: what the real CUDA build answered."""
 
 import copy
+import gc
 import io
 import pickle
 
@@ -129,3 +130,14 @@ def test_storages(cuda2):
     assert torch.serialization.location_tag(storage) == "cuda:1"
     with pytest.raises(RuntimeError, match="invalid device ordinal"):
         torch.UntypedStorage(4, device="cuda:5")
+
+
+def test_saving_leaves_labels_alone(cuda2):
+    model = torch.nn.Linear(2, 2).cuda()
+    saved(model.state_dict())
+    cycle = [model.weight.untyped_storage()]
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+    assert model.weight.is_cuda
+    assert torch.cuda.memory_allocated() == 1024

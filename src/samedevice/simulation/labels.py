@@ -28,6 +28,7 @@ import torch
 
 from samedevice.simulation.cuda_memory import hold
 from samedevice.simulation.patching import Patch
+from samedevice.simulation.storage_objects import protection
 
 __all__ = ["Floating", "LabelTable", "calling_site", "device_of", "set_device"]
 
@@ -84,6 +85,7 @@ class LabelTable:
         self._pinned = f"_samedevice_pinned_{number}"
         self.read: Any = operator.attrgetter(self.attribute)
         self.default = Patch(torch.UntypedStorage, self.attribute, None)
+        self._protect = protection()
 
     def device_of(self, tensor: torch.Tensor) -> torch.device:
         """Where the tensor is said to be.
@@ -121,8 +123,14 @@ class LabelTable:
         """Put `label` on the storages of the tensor; None is the host."""
         for storage in storages_of(tensor):
             if self.read(storage) is not label:
-                setattr(storage, self.attribute, label)
-                hold(storage, None if type(label) is Floating else label)
+                self.put(storage, label)
+
+    def put(self, storage: torch.UntypedStorage, label: torch.device | Floating | None) -> None:
+        """Put `label` on a storage. Note [Garbage that takes a storage's attributes along] in storage_objects.py."""
+        if self._protect is not None:
+            self._protect(storage)
+        setattr(storage, self.attribute, label)
+        hold(storage, None if type(label) is Floating else label)
 
     def pin(self, tensor: torch.Tensor) -> None:
         """Say that the tensor is in page-locked memory; it stays where it is."""

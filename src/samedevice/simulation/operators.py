@@ -22,7 +22,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from samedevice.faults import Fault, fault_of
 from samedevice.simulation import device_checks, generators, observers
-from samedevice.simulation.cuda_memory import hold
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
@@ -135,7 +134,7 @@ class DeviceMode(TorchDispatchMode):
         self._edges = edges
         self._pending = edges.pending
         self._read = labels.read
-        self._attribute = labels.attribute
+        self._put = labels.put
         self._operators: dict[Any, Operator] = {}
         self._explicit = _Explicit()
         self._entered = _Entered()
@@ -212,9 +211,7 @@ class DeviceMode(TorchDispatchMode):
         if type(label) is _Device and operator.fresh:
             if type(result) is _Tensor:
                 try:
-                    storage = _storage(result)
-                    setattr(storage, self._attribute, label)
-                    hold(storage, label)
+                    self._put(_storage(result), label)
                 except NotImplementedError:
                     self._labels.set_label(result, label)
             else:

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from samedevice.simulation.cuda_memory import hold
 from samedevice.simulation.labels import LabelTable
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.patching import Patch, Undoable
@@ -60,8 +59,7 @@ def _constructor(machine: Machine, labels: LabelTable) -> Callable[..., Any]:
             return original(cls, *args, device=device, **kwargs)
         machine.initialise()
         storage = original(cls, *args, **kwargs)
-        setattr(storage, labels.attribute, device)
-        hold(storage, device)
+        labels.put(storage, device)
         return storage
 
     return new
