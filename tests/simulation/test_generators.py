@@ -3,6 +3,7 @@ import pickle
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
 import samedevice
 
