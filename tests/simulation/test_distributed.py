@@ -1,6 +1,7 @@
 """torch.distributed with "nccl": in one process by default, in two spawned ones in the slow group."""
 
 import datetime
+import sys
 import warnings
 
 import pytest
@@ -11,6 +12,12 @@ from torch import nn
 import samedevice
 
 pytestmark = pytest.mark.skipif(not dist.is_available() or not dist.is_gloo_available(), reason="needs gloo")
+
+
+@pytest.fixture(autouse=True)
+def own_excepthook(monkeypatch):
+    """`init_process_group` replaces it for good."""
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
 """Where operators put their results, forward and backward, and what they refuse."""
 
+import re
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 import samedevice
+from samedevice import messages
 from samedevice.faults import fault_of
+from samedevice.simulation.calls import torch_version
 
 CUDA1 = torch.device("cuda:1")
 
@@ -70,11 +74,17 @@ def test_results_are_where_the_operands_are(compute, context, device):
         assert compute(x).device == torch.device(device)
 
 
+def blamed(argument, device, other, method):
+    """The message of the generated check, as the installed PyTorch words it."""
+    values = {"argument": argument, "device": device, "other_device": other, "method": f"wrapper_CUDA_{method}"}
+    return re.escape(messages.format("same-device", version=torch_version(), **values))
+
+
 MIXED = {
     "addition": (lambda c, p: c + p, "found at least two devices, cuda:0 and cpu!"),
-    "product": (lambda c, p: p @ c, "got mat2 is on cuda:0, different from other tensors on cpu"),
-    "linear": (lambda c, p: F.linear(c, p), "got mat2 is on cpu, different from other tensors on cuda:0"),
-    "joining": (lambda c, p: torch.stack([c, p]), "got tensors is on cpu, different from other tensors on cuda:0"),
+    "product": (lambda c, p: p @ c, blamed("mat2", "cuda:0", "cpu", "mm")),
+    "linear": (lambda c, p: F.linear(c, p), blamed("mat2", "cpu", "cuda:0", "mm")),
+    "joining": (lambda c, p: torch.stack([c, p]), blamed("tensors", "cpu", "cuda:0", "cat")),
     "indexing": (
         lambda c, p: p[c.long()],
         r"indices should be either on cpu or on the same device as the indexed tensor \(cpu\)",

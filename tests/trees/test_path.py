@@ -7,7 +7,7 @@ from collections import namedtuple
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from samedevice.trees.path import Path, attribute, element, item
@@ -78,6 +78,7 @@ nests = st.recursive(
 )
 
 
+@example(SimpleNamespace(**{"\N{MICRO SIGN}": object()}))
 @settings(deadline=None, derandomize=True)
 @given(nests)
 def test_a_path_is_the_code_that_leads_there(data):

@@ -10,6 +10,7 @@ import keyword
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
+from unicodedata import is_normalized
 
 __all__ = ["Path", "Step", "attribute", "element", "item"]
 
@@ -30,7 +31,8 @@ class Step:
             return "", f"[{_key(self.key)}]"
         if self.kind == "element":
             return "list(", f")[{self.key}]"
-        if self.key.isidentifier() and not keyword.iskeyword(self.key):
+        # Python reads identifiers in their NFKC form: another name cannot be written after a dot.
+        if self.key.isidentifier() and not keyword.iskeyword(self.key) and is_normalized("NFKC", self.key):
             return "", f".{self.key}"
         return "getattr(", f", {_key(self.key)})"
 
