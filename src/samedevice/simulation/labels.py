@@ -30,7 +30,7 @@ from samedevice.simulation.cuda_memory import hold
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.storage_objects import protection
 
-__all__ = ["Floating", "LabelTable", "calling_site", "device_of", "set_device"]
+__all__ = ["Floating", "LabelTable", "calling_site", "device_of", "device_so_far", "set_device"]
 
 _numbers = itertools.count()
 # Looked up once, before any interception.
@@ -164,6 +164,14 @@ def device_of(tensor: torch.Tensor) -> torch.device:
         A complete device: "cuda:0", never "cuda".
     """
     return native_device(tensor) if _table is None else _table.device_of(tensor)
+
+
+def device_so_far(tensor: torch.Tensor) -> torch.device:
+    """As `device_of` for one who only watches: what floats is on the CPU so far and floats on."""
+    if _table is None:
+        return native_device(tensor)
+    label = _table.label_of(tensor)
+    return native_device(tensor) if type(label) is Floating else label
 
 
 def set_device(tensor: torch.Tensor, device: torch.device) -> None:

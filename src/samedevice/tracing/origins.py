@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from samedevice.faults import Origin
-from samedevice.simulation.labels import device_of, storage_of
+from samedevice.simulation.labels import device_so_far, storage_of
 from samedevice.simulation.observers import Event
 from samedevice.usercode import is_user_file
 
@@ -94,7 +94,7 @@ class OriginTable:
             kind = "copied"
         source = event.operands[0] if event.operands and kind in ("moved", "copied") else None
         reference = weakref.ref(source) if source is not None else None
-        record = _Record(*place, kind, str(device_of(result)), event.operation, reference, root)
+        record = _Record(*place, kind, str(device_so_far(result)), event.operation, reference, root)
         setattr(storage, self._attribute, record)
         if kind == "moved" and source is not None:
             self._note_move(source, record)
