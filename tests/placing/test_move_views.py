@@ -28,6 +28,15 @@ def test_rows_of_one_batch_move_as_one_copy():
     assert new[0].untyped_storage().nbytes() == 64 * 8 * 4
 
 
+def test_rows_are_not_copied_one_by_one_first(monkeypatch):
+    rows = list(torch.ones(64, 8).unbind(0))
+    copied = []
+    to = torch.Tensor.to
+    monkeypatch.setattr(torch.Tensor, "to", lambda x, *args, **options: copied.append(x) or to(x, *args, **options))
+    move_to_device(rows, "meta")
+    assert [x.numel() for x in copied] == [8, 64 * 8]
+
+
 def test_overlapping_views_keep_their_offsets_and_strides():
     x = torch.arange(24.0).view(4, 6)
     views = (x[:, ::2], x.t(), x[1:3], x)

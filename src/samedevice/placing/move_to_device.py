@@ -13,11 +13,11 @@ from samedevice.devices import parse
 from samedevice.placing.argument import argument_text
 from samedevice.placing.careful_move import careful_move, move_error
 from samedevice.placing.left_behind import refuse_left_behind
-from samedevice.placing.quick_move import met_again, quick_move
+from samedevice.placing.quick_move import quick_move
 from samedevice.trees.replace import PartError
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, UntypedStorage
 
     from samedevice.devices import DeviceLike
 
@@ -59,17 +59,14 @@ def move_to_device(obj: T, device: DeviceLike, *, non_blocking: bool = False, st
     if strict:
         refuse_left_behind(obj, target, _name_of_argument())
     asynchronous = non_blocking and target.type not in _WAITED_FOR
-    originals: list[Tensor] = []
-    copies: list[Tensor] = []
+    done: dict[UntypedStorage, tuple[Tensor, Tensor]] = {}
     try:
-        result = quick_move(obj, target, asynchronous, originals, copies)
-        if not originals or not met_again(originals):
-            return result  # type: ignore[no-any-return]
+        return quick_move(obj, target, asynchronous, done)  # type: ignore[no-any-return]
     except Exception:
         # Whatever it was, it is met again below, where an error gets its path.
         pass
     try:
-        moved_before = dict(zip(map(id, originals), copies, strict=True))
+        moved_before = {id(original): copy for original, copy in done.values()}
         return careful_move(obj, target, asynchronous, moved_before)  # type: ignore[no-any-return]
     except PartError as error:
         cause = error.__cause__
