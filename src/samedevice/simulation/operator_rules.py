@@ -185,6 +185,8 @@ _NEEDS_CPU_ARGUMENT = frozenset(
 _SPARSE_ROWS: Mapping[str, Rule] = {
     "add": sparse.add,
     "add_": sparse.add,
+    "sub": sparse.add,
+    "sub_": sparse.add,
     "mul": sparse.multiply,
     "mul_": sparse.multiply,
     "mv": sparse.matrix_vector,

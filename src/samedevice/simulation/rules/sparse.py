@@ -14,7 +14,7 @@ __all__ = ["add", "matrix_vector", "multiply"]
 
 
 def add(call: Call) -> torch.device | None:
-    """Both operands, and of a dense one that it is first."""
+    """Both operands, and of a dense one that it is first; a difference adds with a factor of -1."""
     here, other = call.of("self")[0], call.of("other")[0]
     if _is_sparse(here) and not _is_sparse(other):
         # No kernel adds a dense tensor to a sparse one, which the operator itself tells.
