@@ -189,10 +189,22 @@ def row(name, optimizer):
     return f"| `{name}` | {' | '.join(cell or '-' for cell in cells)} | exact |"
 
 
+def takes_lr_with_a_dimension():
+    optimizer = optim.Adam([nn.Parameter(torch.ones(1))], lr=torch.tensor([0.01]), foreach=False)
+    optimizer.param_groups[0]["params"][0].grad = torch.ones(1)
+    try:
+        optimizer.step()
+    except TypeError:  # seen in 2.6
+        return False
+    return True
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_goes_on_as_if_nothing_had_moved(name):
     if name == "Muon" and not hasattr(optim, "Muon"):
         pytest.skip("torch has Muon from 2.9 on")
+    if name == "Adam tensor lr" and not takes_lr_with_a_dimension():
+        pytest.skip("the installed torch takes no lr of one dimension")
     # `capturable` needs an accelerator from the start.
     route = ["cuda:0", "cuda:1", "cuda:0"] if "capturable" in name else ["cpu", "cuda:0", "cuda:1", "cpu"]
     with samedevice.simulate("cuda:2"):

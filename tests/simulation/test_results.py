@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 import samedevice
 from samedevice import messages
@@ -59,7 +60,7 @@ RESULTS = {
     "number on the left": lambda x: 1 - x,
     "scalar beside it": lambda x: torch.tensor(2.0) * x,
     "number taken out": lambda x: torch.full_like(x, x.sum().item()),
-    "checkpointed": lambda x: torch.utils.checkpoint.checkpoint(torch.exp, x.requires_grad_(), use_reentrant=False),
+    "checkpointed": lambda x: checkpoint(torch.exp, x.requires_grad_(), use_reentrant=False),
 }
 
 
