@@ -16,6 +16,7 @@ from samedevice.linting.devices.values import (
     Class,
     Constant,
     Device,
+    Either,
     External,
     Function,
     Held,
@@ -93,6 +94,7 @@ def _of_tensor(value: Tensor, name: str) -> Value:
             owner=None,
             kind="plain",
             requires_grad=value.requires_grad and not detached,
+            copied=value.copied or (name == "data" and (value.kind == "parameter" or value.owner is not None)),
         )
     if name == "batch_sizes":
         return Tensor(CPU, value.origin, False)
@@ -288,8 +290,9 @@ def hold(machine: Machine, container: Sequence | Mapping, held: Held) -> None:
         else (*container.entries.values(), container.element)
     )
     for part in inside:
-        if isinstance(part, Module | Tensor) and part.held is None and _is_registrable(part):
-            machine.memory.assign(part, "held", held)
+        for option in part.options if isinstance(part, Either) else (part,):
+            if isinstance(option, Module | Tensor) and option.held is None and _is_registrable(option):
+                machine.memory.assign(option, "held", held)
 
 
 def _is_registrable(value: Module | Tensor) -> bool:

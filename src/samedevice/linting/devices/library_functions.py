@@ -316,6 +316,16 @@ def _len(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     return UNKNOWN if items is None else Constant(len(items))
 
 
+def _text(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    value = arguments.positional[0] if arguments.positional else UNKNOWN
+    return Constant(str(value.value)) if isinstance(value, Constant) else UNKNOWN
+
+
+def _number(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    value = arguments.positional[0] if len(arguments.positional) == 1 else UNKNOWN
+    return value if isinstance(value, Constant) and isinstance(value.value, int) else UNKNOWN
+
+
 def _choice(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     return element_of(machine, arguments.positional[0], node) if arguments.positional else UNKNOWN
 
@@ -358,6 +368,8 @@ _TABLE: dict[str, Handler] = {
     "builtins.setattr": _setattr,
     "builtins.range": _range,
     "builtins.len": _len,
+    "builtins.str": _text,
+    "builtins.int": _number,
     "random.choice": _choice,
     "random.choices": _choices,
     "random.sample": _choices,

@@ -171,6 +171,7 @@ def _result(operands: list[Operand], arguments: list[Argument]) -> Value:
         certain=any(value.certain for value in values),
         sources=frozenset().union(*[sources_of(value) for value in values]),
         part_of=base.part_of,
+        copied=base.copied,
     )
 
 

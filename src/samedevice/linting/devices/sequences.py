@@ -74,7 +74,8 @@ def parameter_of(module: Value) -> Value:
     """Any parameter of a module."""
     if not isinstance(module, Module):
         return UNKNOWN
-    return Tensor(None, module.origin, kind="parameter", held=module.held, owner=module, requires_grad=True)
+    # Most parameters have dimensions, so among all of a module's one does.
+    return Tensor(None, module.origin, False, kind="parameter", held=module.held, owner=module, requires_grad=True)
 
 
 def part_of(machine: Machine, value: Tensor) -> Tensor:

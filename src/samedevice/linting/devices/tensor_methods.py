@@ -404,11 +404,19 @@ def scalar_after(name: str, tensor: Tensor, result: Tensor, arguments: Arguments
             return True
         if isinstance(given, Tensor):
             return result.scalar
-        deep = isinstance(given, Constant) and isinstance(given.value, int) and (given.value >= 1 or given.value <= -2)
-        return False if deep else None
+        return False if _is_inner(given) else None
     if name in _FIRST_DIMENSION:
         reinterprets = name == "view" and isinstance(arguments.get(0, "dtype"), External)
         return tensor.scalar if reinterprets else False
+    if name == "squeeze" and _is_inner(arguments.get(0, "dim")):
+        return tensor.scalar
     if name in ("squeeze", "select", "unbind", "__getitem__"):
         return None
     return result.scalar
+
+
+def _is_inner(dimension: Value | None) -> bool:
+    """A dimension that only a tensor of two or more has, so that one is left without it."""
+    if not isinstance(dimension, Constant) or not isinstance(dimension.value, int):
+        return False
+    return dimension.value >= 1 or dimension.value <= -2
