@@ -27,6 +27,7 @@ class TestFactories:
     """`device=` says where; C++'s own allocations follow what they are combined with."""
 
     @pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+    @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
     @pytest.mark.parametrize("device", ["cuda", "cuda:1", torch.device("cuda:1"), 1, "cpu", None])
     def test_all(self, cuda2, device):
         expected = CPU if device is None else cuda2.complete(device)
@@ -51,6 +52,8 @@ class TestFactories:
             torch.asarray([1.0], device=device),
             torch.fft.fftfreq(3, device=device),
             torch.sparse_coo_tensor([[0]], [1.0], (2,), device=device),
+            torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device=device),
+            torch.nested.nested_tensor([[1.0], [2.0, 3.0]], device=device, layout=torch.jagged),
             nn.Linear(2, 2, device=device).weight,
             nn.LSTM(2, 2, device=device).weight_ih_l0,
         ]

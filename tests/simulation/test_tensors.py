@@ -30,6 +30,7 @@ def test_questions(c, c1):
     assert (c.device, c1.device, p.device) == (CUDA, CUDA1, CPU)
     assert (c.is_cuda, c.is_cpu, p.is_cuda, p.is_cpu, c.is_mps, c.is_meta) == (True, False, False, True, False, False)
     assert (c.get_device(), c1.get_device(), p.get_device()) == (0, 1, -1)
+    assert (torch.get_device(c1), torch.get_device(p)) == (1, -1)
     assert (c.type(), p.type()) == ("torch.cuda.FloatTensor", "torch.FloatTensor")
     assert c.untyped_storage().device == c.storage().device == CUDA
     assert c.untyped_storage().is_cuda
@@ -106,7 +107,12 @@ def test_cuda_means_the_current_device(cuda2):
 
 @pytest.mark.parametrize("bad", ["cuda:2", 5])
 def test_a_device_that_is_not_there(c, bad):
-    for use in (lambda: c.to(bad), lambda: torch.zeros(1, device=bad), lambda: c.cuda(bad), lambda: c.new_zeros(1, device=bad)):
+    for use in (
+        lambda: c.to(bad),
+        lambda: torch.zeros(1, device=bad),
+        lambda: c.cuda(bad),
+        lambda: c.new_zeros(1, device=bad),
+    ):
         with pytest.raises(RuntimeError, match="invalid device ordinal"):
             use()
 
@@ -121,8 +127,16 @@ def test_arguments_that_are_wrong_are_pytorch_s_matter(c):
 
 
 def test_numpy_is_refused(c):
-    refused = "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
-    for use in (c.numpy, lambda: np.asarray(c), lambda: np.array([c, c]), lambda: np.float32(c[0]), lambda: c * np.ones(3)):
+    refused = (
+        "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+    )
+    for use in (
+        c.numpy,
+        lambda: np.asarray(c),
+        lambda: np.array([c, c]),
+        lambda: np.float32(c[0]),
+        lambda: c * np.ones(3),
+    ):
         with pytest.raises(TypeError) as caught:
             use()
         assert str(caught.value) == refused
@@ -154,7 +168,9 @@ def test_other_libraries(c):
 
 
 def test_pinning(c):
-    with pytest.raises(RuntimeError, match=r"cannot pin 'torch\.cuda\.FloatTensor' only dense CPU tensors can be pinned"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot pin 'torch\.cuda\.FloatTensor' only dense CPU tensors can be pinned"
+    ):
         c.pin_memory()
     p = torch.ones(3)
     pinned = p.pin_memory()
@@ -163,6 +179,18 @@ def test_pinning(c):
     assert torch.zeros(2, pin_memory=True).is_pinned()
     assert torch.empty(2, pin_memory=True).is_pinned()
     assert torch.tensor([1.0], pin_memory=True).is_pinned()
+
+
+def test_another_device_s_storage_is_refused(c, c1):
+    p = torch.ones(3)
+    refused = 'Attempted to set the storage of a tensor on device "cuda:0" to a storage on different device "cpu".'
+    for source in (p, p.untyped_storage()):
+        with pytest.raises(RuntimeError, match=refused):
+            c.set_(source)
+    c.set_(torch.zeros(2, device="cuda").untyped_storage(), 0, (2,), (1,))
+    assert (c.device, c.tolist()) == (CUDA, [0.0, 0.0])
+    with pytest.raises(RuntimeError, match='device "cpu" to a storage on different device "cuda:1"'):
+        p.set_(c1.untyped_storage())
 
 
 def test_sharing(c):

@@ -103,6 +103,8 @@ class _Makers:
             return self._converting(original)
         if name == "tensor":
             return self._copying(original)
+        if name == "nested_tensor":
+            return self._nesting(original)
         if name in _SPARSE:
             return self._assembling(original, _SPARSE[name])
         return self._completing(original)
@@ -132,6 +134,17 @@ class _Makers:
             return made
 
         return tensor
+
+    def _nesting(self, original: Function) -> Function:
+        """`torch.nested.nested_tensor`, which copies in C++, except for the jagged layout."""
+        completing, copying = self._completing(original), self._copying(original)
+
+        def nested_tensor(*args: Any, **kwargs: Any) -> torch.Tensor:
+            on_device = kwargs.get("device") is not None and kwargs.get("layout") is not torch.jagged
+            made: torch.Tensor = (copying if on_device else completing)(*args, **kwargs)
+            return made
+
+        return nested_tensor
 
     def _converting(self, original: Function) -> Function:
         """`torch.as_tensor` and `torch.asarray`: the memory of what they are given where they can."""

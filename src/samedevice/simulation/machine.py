@@ -86,6 +86,15 @@ class Machine:
             return self.devices[index]
         raise invalid_ordinal(self.kind)
 
+    def keep_only(self, count: int) -> None:
+        """Have no more than `count` devices from now on, as where a mask hides the others.
+
+        Args:
+            count: at least one.
+        """
+        self.count = count
+        self.devices = self.devices[:count]
+
     def owns(self, device: torch.device) -> bool:
         """Whether the device is one of this machine's simulated kind."""
         return device.type == self.kind

@@ -56,6 +56,7 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Patc
         "type": methods.type,
         "type_as": methods.type_as,
         "get_device": methods.get_device,
+        "set_": methods.set,
         "numpy": methods.numpy,
         "pin_memory": methods.pin_memory,
         "is_pinned": methods.is_pinned,
@@ -67,6 +68,7 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Patc
     for name, method in replaced.items():
         if hasattr(torch.Tensor, name):
             yield Patch(torch.Tensor, name, _overridable(name, method))
+    yield Patch(torch, "get_device", lambda tensor: tensor.get_device())
     for name in _likes():
         yield Patch(torch.Tensor, name, _overridable(name, methods.with_device(getattr(torch.Tensor, name))))
 
@@ -169,6 +171,17 @@ class _Methods:
         result: torch.Tensor = _Base.to(tensor, dtype or tensor.dtype, copy=copy, **keywords)
         if observers.active and result is tensor:
             observers.notify("moved", "aten::_to_copy", (tensor,), (tensor,))
+        return result
+
+    def set(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """As `set_`; a storage among the arguments is no operand that the dispatch mode could check."""
+        source = args[0] if args else kwargs.get("source")
+        if isinstance(source, torch.UntypedStorage | torch.TypedStorage):
+            device = self._labels.device_of(tensor)
+            if source.device != device:
+                values = {"device": device, "other_device": source.device}
+                raise refuse("set-storage", "aten::set_", [("self", tensor)], self._labels, **values)
+        result: torch.Tensor = _Base.set_(tensor, *args, **kwargs)
         return result
 
     # -- leaving PyTorch -------------------------------------------------------------------------------------------
