@@ -2,15 +2,16 @@
 
     python benchmarks/lint.py [PACKAGE …] [--findings]
 
-The packages are installed ones, by import name. Both are timed in one process, file after file, so that a busy moment of
-the machine meets both; files that do not mention torch are read and passed by, as `samedevice lint` does. `--findings`
-prints what was found, to be read by a person: on a released package most of it should be true.
+The packages are installed ones, by import name. Both are timed in one process, file after file, so that a busy moment
+of the machine meets both; files that do not mention torch are read and passed by, as `samedevice lint` does.
+`--findings` prints what was found, to be read by a person: on a released package most of it should be true.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib.util
 import time
 import warnings
@@ -70,10 +71,8 @@ def measure(folder: Path) -> Row:
 def timed_parse(data: bytes) -> float:
     """CPU seconds of `ast.parse`."""
     start = time.process_time()
-    try:
+    with contextlib.suppress(SyntaxError, ValueError):
         ast.parse(data)
-    except (SyntaxError, ValueError):
-        pass
     return time.process_time() - start
 
 

@@ -297,3 +297,6 @@ STATEMENTS: dict[type[ast.AST], Callable[[Machine, Any], bool]] = {
     ast.Delete: _delete,
     ast.Match: _match,
 }
+
+if hasattr(ast, "TryStar"):  # Python 3.11
+    STATEMENTS[ast.TryStar] = _try
