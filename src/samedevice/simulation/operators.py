@@ -3,7 +3,7 @@
 A dispatch mode, because only there arrive the operators that C++ calls by itself (backward, composite functions,
 TorchScript) and factories with `device=`. What C++ never dispatches, because both devices are really the CPU, is
 answered by `tensors.py`. The mode holds no rules: `device_checks` decides what is refused. In the common case, all
-operands on one device, it only compares their labels: the tables in `Operator` are built once for each operator.
+operands on one device, it only compares their labels; the rest was decided in `operator_facts.py`.
 
 Private PyTorch API used here, 2.6 to 2.14: `torch._C._push_on_torch_dispatch_stack`, `_pop_torch_dispatch_stack`,
 `_len_torch_function_stack`, `OpOverload._op`, `OpOverload._schema`, `OpOverload._op_dk`,
@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -25,8 +25,9 @@ from samedevice.simulation import device_checks, generators, observers
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
+from samedevice.simulation.operator_facts import COMPOSITE, NOTHING_TO_DO, Operator
 
-__all__ = ["DeviceMode", "Operator", "is_tracing"]
+__all__ = ["DeviceMode", "is_tracing"]
 
 # Looked up once, before any interception.
 _storage = torch._C.TensorBase.untyped_storage
@@ -35,7 +36,6 @@ _push = torch._C._push_on_torch_dispatch_stack
 _pop = torch._C._pop_torch_dispatch_stack
 _Device = torch.device
 _Tensor = torch.Tensor
-_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 _UNSEEN: Any = object()
 _NO_KEYWORDS: dict[str, Any] = {}
@@ -43,53 +43,8 @@ _NO_TENSOR = frozenset({type(None), int, float, bool, complex})
 """What stands for a tensor in a dispatched call: nothing, or a number that Python wrote."""
 _observers = observers.active
 
-Kind = Literal["ordinary", "factory", "composite"]
-_NUMBERS_FROM_TENSORS = ("aten::linspace", "aten::logspace")
-"""Factories whose tensor arguments are read as numbers: the result does not follow them."""
-_NOTHING_TO_DO = "aten::record_stream"
-"""Has no kernel for the CPU, and on a device nothing to wait for."""
 _MADE_OF_PARTS = ("aten::_sparse_coo_tensor_with_dims_and_tensors",)
 """C++ gives it all options of its values, `pin_memory` too; a device that Python names has moved the parts before."""
-
-
-class Operator:
-    """What there is to know about an operator before it is called; built once for each."""
-
-    __slots__ = ("call", "draws", "event", "fresh", "func", "kind", "name", "names_tensors", "plain", "positions")
-
-    def __init__(self, func: Any) -> None:
-        schema = func._schema
-        arguments = schema.arguments
-        types = [str(argument.type) for argument in arguments]
-        self.func = func
-        self.call = func._op
-        self.name: str = schema.name
-        self.positions = tuple(
-            i for i, kind in enumerate(types) if kind in ("Tensor", "Optional[Tensor]") and not arguments[i].kwarg_only
-        )
-        self.names_tensors = any(a.kwarg_only and "Tensor" in kind for a, kind in zip(arguments, types, strict=True))
-        self.draws = torch.Tag.nondeterministic_seeded in func.tags
-        self.fresh = tuple(i for i, r in enumerate(schema.returns) if r.alias_info is None and "Tensor" in str(r.type))
-        takes_device = any(argument.name == "device" for argument in arguments)
-        takes_list = any("Tensor" in kind and "List" in kind for kind in types)
-        self.kind = _kind_of(func, takes_device and not (self.positions or takes_list))
-        made = self.kind == "factory" or self.name == "aten::lift_fresh"
-        self.event: observers.EventKind = "made" if made else "computed"
-        self.plain = (
-            self.kind == "ordinary"
-            and not (takes_list or takes_device or self.draws)
-            and self.name != _NOTHING_TO_DO
-            and not device_checks.needs_check(func)
-        )
-
-
-def _kind_of(func: Any, makes_from_nothing: bool) -> Kind:
-    name = func.name()
-    # A few operators of TorchScript (prim::device) are unknown to the dispatcher.
-    has_kernel = torch._C._dispatch_has_kernel(name)
-    if has_kernel and torch._C._dispatch_has_kernel_for_dispatch_key(name, _COMPOSITE.name):
-        return "composite"
-    return "factory" if makes_from_nothing or func._schema.name in _NUMBERS_FROM_TENSORS else "ordinary"
 
 
 class _Explicit(threading.local):
@@ -242,7 +197,7 @@ class DeviceMode(TorchDispatchMode):
         if operator.kind == "composite":
             # Only inference mode hands composite operators over whole.
             with self.entered():
-                return operator.func._op_dk(_COMPOSITE, *args, **kwargs)
+                return operator.func._op_dk(COMPOSITE, *args, **kwargs)
         with torch._C.DisableTorchFunction():
             if operator.kind == "factory":
                 return self._make(operator, args, kwargs)
@@ -275,11 +230,10 @@ class DeviceMode(TorchDispatchMode):
             found = [] if floating else [self._labels.label_of(tensor) for tensor in operands]
         devices = set(found)
         explicit, kwargs, pinned = self._said(operator, kwargs)
-        device = next(iter(devices), None)
-        away = any(map(self._machine.owns, devices))
-        if len(devices) > 1 or away or kwargs.get("generator") is not None:
+        device = next(iter(devices)) if len(devices) == 1 else None
+        if any(map(self._machine.owns, devices)) or kwargs.get("generator") is not None:
             device = self._check(operator, args, kwargs if explicit else _without_device(kwargs))
-            if operator.name == _NOTHING_TO_DO:
+            if operator.name == NOTHING_TO_DO:
                 return None
         result = _call(operator, explicit or device, args, kwargs)
         if operator.fresh:
