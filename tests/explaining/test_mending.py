@@ -22,7 +22,6 @@ SENTENCE_ONLY = {
     "optimizer-state",
     "optimizer-state restored before the move",
     "numpy-on-cuda of a list",
-    "second-model-not-moved as averaged weights",
 }
 
 

@@ -181,7 +181,11 @@ class _Walk:
         frame = self.frames[depth]
         target = self.route.value
         start = self._start()
-        arguments = arguments_of(frame.running) if frame.running is not None else []
+        running = frame.running
+        arguments = arguments_of(running) if running is not None else []
+        # A generator runs inside the call that consumes it: `list(rows(x))`.
+        inner = [node for _, node in arguments if isinstance(node, ast.Call)]
+        arguments += [pair for call in inner for pair in arguments_of(call)]
         for _, node in arguments:
             argument = resolve(node, frame)
             if argument is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from samedevice.explaining.diagnosing.evidence import Evidence
 from samedevice.explaining.flow import Suspect, follow, follow_route
@@ -31,7 +32,9 @@ def gather(error: BaseException, recognised: Recognised | None, origins: Origins
     if evidence.suspect is None:
         suspects = {id(one): follow(one, frames) for one in evidence.seen}
         evidence.side = choose_side(
-            evidence.seen, recognised, lambda one: _suspicion(one, suspects.get(id(one)), origins)
+            _accountable(evidence.seen, evidence.operation),
+            recognised,
+            lambda one: _suspicion(one, suspects.get(id(one)), origins),
         )
         evidence.suspect = _before_copy(_wrong_one(evidence.side, suspects, frames, origins), frames, origins)
     if evidence.suspect is not None:
@@ -40,6 +43,11 @@ def gather(error: BaseException, recognised: Recognised | None, origins: Origins
         expected = evidence.side.expected if evidence.side is not None else ""
         evidence.discarded = discarded_move(evidence.suspect, expected, origins)
     return evidence
+
+
+def _accountable(seen: Sequence[Seen], operation: str) -> list[Seen]:
+    """The operands that may be at fault: indices on the CPU are welcome wherever something is written."""
+    return [one for one in seen if not (operation.startswith("index_put") and (one.argument or "").startswith("ind"))]
 
 
 def _wrong_one(

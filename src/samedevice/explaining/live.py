@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
     "describe",
@@ -19,6 +19,7 @@ __all__ = [
     "gradient_of",
     "is_generator",
     "is_instance",
+    "is_kind",
     "is_leaf",
     "is_module",
     "is_optimizer",
@@ -32,10 +33,18 @@ __all__ = [
 ]
 
 
+_Kind = TypeVar("_Kind")
+
+
 def is_instance(obj: object, module: str, name: str) -> bool:
     """Whether `obj` is an instance of class `name` of the loaded module `module`, told by its type's bases alone."""
     wanted = getattr(sys.modules.get(module), name, None)
     return wanted is not None and wanted in type(obj).__mro__
+
+
+def is_kind(obj: object, kind: type[_Kind]) -> TypeGuard[_Kind]:
+    """`isinstance` for built-in types by the type alone: it never asks an object what it says that its class is."""
+    return issubclass(type(obj), kind)
 
 
 def is_tensor(obj: object) -> bool:
@@ -158,7 +167,7 @@ def instance_dict(obj: object) -> dict[str, Any]:
 
 
 def _items(mapping: object) -> list[tuple[Any, Any]]:
-    return list(dict.items(mapping)) if isinstance(mapping, dict) else []
+    return list(dict.items(mapping)) if is_kind(mapping, dict) else []
 
 
 def _read_tensor(tensor: Any, name: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import describe, device_of, is_module, is_tensor, same_storage, tensors_of_module
-from samedevice.explaining.reading import members
+from samedevice.explaining.reading import is_container, members
 from samedevice.explaining.routes import Route, Step, resolve, search
 from samedevice.explaining.syntax import arguments_of, lenders
 from samedevice.faults import Fault
@@ -127,7 +127,7 @@ def _direct(one: Seen, arguments: list[_Argument], used: set[int], frame: UserFr
                 used.add(id(node))
                 return replace(one, node=node, route=route)
         elif route is not None and not is_module(route.value) and fallback is None:
-            inside = find_inside(route, one.tensor) if isinstance(route.value, list | tuple | dict) else None
+            inside = find_inside(route, one.tensor) if is_container(route.value) else None
             fallback = replace(one, node=node, route=inside) if inside is not None else None
         elif route is None and any(same_storage(leaf.value, one.tensor) for leaf in leaves(node, frame)):
             used.add(id(node))

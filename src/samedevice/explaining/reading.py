@@ -12,9 +12,9 @@ from collections import UserDict
 from collections.abc import Iterator
 from typing import Any
 
-from samedevice.explaining.live import gradient_of, instance_dict, is_generator, is_module, is_tensor
+from samedevice.explaining.live import gradient_of, instance_dict, is_generator, is_kind, is_module, is_tensor
 
-__all__ = ["MISSING", "attribute", "item", "kind_of", "members"]
+__all__ = ["MISSING", "attribute", "is_container", "item", "kind_of", "members"]
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda _self: "MISSING"})()
 """What cannot be read without running code."""
@@ -25,7 +25,10 @@ _OPAQUE = (
     *(str, bytes, int, float, complex, bool, type(None), types.FrameType, types.TracebackType, types.GeneratorType),
 )
 _MODULE_SLOTS = ("_parameters", "_buffers", "_modules")
-_MODULE_INTERNALS = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "training")
+_MODULE_INTERNALS = (
+    *_MODULE_SLOTS,
+    *("_non_persistent_buffers_set", "_is_full_backward_hook", "_compiled_call_impl", "training"),
+)
 _MOST_ITEMS = 512
 """A search looks at this many items of one container; what a list of a million holds is told by its beginning."""
 
@@ -38,7 +41,7 @@ def attribute(obj: object, name: str) -> Any:
     if is_module(obj):
         for slot in _MODULE_SLOTS:
             held = own.get(slot)
-            if isinstance(held, dict) and name in held:
+            if is_kind(held, dict) and name in held:
                 return dict.__getitem__(held, name)
     if is_tensor(obj):
         return _of_tensor(obj, name)
@@ -49,12 +52,12 @@ def item(obj: object, key: Any) -> Any:
     """The value of `obj[key]` for the standard containers and a module's children, else `MISSING`."""
     if is_module(obj):
         return _child(obj, key)
-    if isinstance(obj, dict):
+    if is_kind(obj, dict):
         return _entry(obj, key)
-    if isinstance(obj, list | tuple):
+    if is_kind(obj, list) or is_kind(obj, tuple):
         return _element(obj, key)
     data = instance_dict(obj).get("data") if UserDict in type(obj).__mro__ else None
-    return _entry(data, key) if isinstance(data, dict) else MISSING
+    return _entry(data, key) if is_kind(data, dict) else MISSING
 
 
 def members(obj: object) -> Iterator[tuple[str, Any, Any]]:
@@ -66,23 +69,38 @@ def members(obj: object) -> Iterator[tuple[str, Any, Any]]:
     Yields:
         `kind` is "parameter", "buffer", "submodule", "attribute" or "item"; `key` the attribute's name or item's key.
     """
-    if is_tensor(obj) or is_generator(obj) or type(obj) in _OPAQUE or isinstance(obj, type | types.ModuleType):
+    if (
+        is_tensor(obj)
+        or is_generator(obj)
+        or type(obj) in _OPAQUE
+        or is_kind(obj, type)
+        or is_kind(obj, types.ModuleType)
+    ):
         return
     own = instance_dict(obj)
     if is_module(obj):
         yield from _module_members(own)
-    elif isinstance(obj, dict):
+    elif is_kind(obj, dict):
         yield from (("item", key, value) for key, value in _first(dict.items(obj)))
-    elif isinstance(obj, tuple) and _fields(obj):
+    elif is_kind(obj, tuple) and _fields(obj):
         yield from (("attribute", name, value) for name, value in zip(_fields(obj), _sequence(obj), strict=False))
-    elif isinstance(obj, list | tuple):
+    elif is_kind(obj, list) or is_kind(obj, tuple):
         yield from (("item", index, value) for index, value in _first(enumerate(_sequence(obj))))
-    elif UserDict in type(obj).__mro__ and isinstance(own.get("data"), dict):
+    elif UserDict in type(obj).__mro__ and is_kind(own.get("data"), dict):
         yield from (("item", key, value) for key, value in _first(dict.items(own["data"])))
         own = {name: value for name, value in own.items() if name != "data"}
     if not is_module(obj):
         yield from (("attribute", name, value) for name, value in _first(own.items()))
         yield from (("attribute", name, value) for name, value in _slots(obj))
+
+
+def _is_opaque(obj: object) -> bool:
+    return type(obj) in _OPAQUE or is_kind(obj, type) or is_kind(obj, types.ModuleType)
+
+
+def is_container(obj: object) -> bool:
+    """Whether `obj` is a list, a tuple or a dict, of any class."""
+    return is_kind(obj, list) or is_kind(obj, tuple) or is_kind(obj, dict)
 
 
 def kind_of(owner: object, key: object) -> str:
@@ -91,7 +109,7 @@ def kind_of(owner: object, key: object) -> str:
     if is_module(owner):
         for slot, kind in zip(_MODULE_SLOTS, ("parameter", "buffer", "submodule"), strict=True):
             held = own.get(slot)
-            if isinstance(held, dict) and key in held:
+            if is_kind(held, dict) and key in held:
                 return kind
     return "attribute"
 
@@ -106,10 +124,10 @@ def _of_tensor(tensor: object, name: str) -> Any:
 def _module_members(own: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     for slot, kind in zip(_MODULE_SLOTS, ("parameter", "buffer", "submodule"), strict=True):
         held = own.get(slot)
-        if isinstance(held, dict):
+        if is_kind(held, dict):
             yield from ((kind, name, value) for name, value in dict.items(held) if value is not None)
     for name, value in own.items():
-        if name not in _MODULE_INTERNALS and not name.endswith("_hooks"):
+        if name not in _MODULE_INTERNALS and "_hooks" not in name:
             yield "attribute", name, value
 
 
@@ -118,12 +136,12 @@ def _class_attribute(obj: object, name: str) -> Any:
         if name not in vars(base):
             continue
         found = vars(base)[name]
-        if isinstance(found, types.MemberDescriptorType):
+        if is_kind(found, types.MemberDescriptorType):
             try:
                 return found.__get__(obj, type(obj))
             except AttributeError:
                 return MISSING
-        if isinstance(obj, tuple) and name in _fields(obj):
+        if is_kind(obj, tuple) and name in _fields(obj):
             return tuple.__getitem__(obj, _fields(obj).index(name))
         return MISSING if hasattr(type(found), "__get__") else found
     return MISSING
@@ -138,7 +156,7 @@ def _fields(obj: object) -> tuple[str, ...]:
 def _slots(obj: object) -> Iterator[tuple[str, Any]]:
     for base in type(obj).__mro__:
         for name, found in list(vars(base).items()):
-            if isinstance(found, types.MemberDescriptorType) and base.__module__ not in ("builtins", "torch._C"):
+            if is_kind(found, types.MemberDescriptorType) and base.__module__ not in ("builtins", "torch._C"):
                 value = _class_attribute(obj, name)
                 if value is not MISSING:
                     yield name, value
@@ -148,7 +166,7 @@ def _child(module: object, key: Any) -> Any:
     own = instance_dict(module)
     for slot in ("_modules", "_parameters"):
         held = own.get(slot)
-        if not isinstance(held, dict):
+        if not is_kind(held, dict):
             continue
         if type(key) is int and key < 0:
             key += len(held)

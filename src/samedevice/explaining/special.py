@@ -23,7 +23,7 @@ from samedevice.explaining.live import (
     is_tensor,
     requires_grad,
 )
-from samedevice.explaining.reading import members
+from samedevice.explaining.reading import is_container, members
 from samedevice.explaining.routes import Route, Step, resolve, search
 from samedevice.explaining.sources import read_source
 from samedevice.explaining.syntax import Binding, arguments_of
@@ -158,7 +158,7 @@ def _named(frames: list[UserFrame], wanted: Callable[[Any], bool]) -> Suspect | 
             if wanted(route.value):
                 return follow_route(route, frames, depth)
             inside = next((value for _, _, value in members(route.value) if wanted(value)), None)
-            if inside is not None and isinstance(route.value, list | tuple | dict):
+            if inside is not None and is_container(route.value):
                 return follow_route(_into(route, inside), frames, depth)
     for depth in range(len(frames) - 1, -1, -1):
         route_found = next(search(frames[depth], wanted), None)

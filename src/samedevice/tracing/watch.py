@@ -1,7 +1,7 @@
 """`watch()`: explain the device faults of a stretch of code, with the origin of every tensor.
 
-What is reported: device faults that leave the block as exceptions, and the faults that raise nothing (`silent`). What is
-not seen: operators inside compiled graphs, and on a real machine those of other threads.
+What is reported: device faults that leave the block as exceptions, and the faults that raise nothing (`silent`).
+What is not seen: operators inside compiled graphs, and on a real machine those of other threads.
 """
 
 from __future__ import annotations

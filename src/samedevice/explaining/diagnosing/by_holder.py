@@ -16,9 +16,7 @@ __all__ = ["judge"]
 
 _HIDDEN = re.compile(r"hidden|\b[hc]_?[0n]\b|\b[hc]x\b|\bcell(_?state)?\b", re.I)
 _LAYER = re.compile(r"RNN|LSTM|GRU")
-_METRIC = re.compile(
-    r"metric|meter|score|accura|precision|recall|confusion|average|stat(istic)?s|evaluat|monitor", re.I
-)
+_METRIC = re.compile(r"Metric|(^|[a-z])Meter|Score|Accura|Precision|Recall|Confusion|Average|Statistic|Evaluat|Monitor")
 _SECOND = re.compile(
     r"(^|_)(ema|shadow|teacher|averaged?|moving_average|slow)(_|$)|^(EMA|Ema)|(Teacher|EMA)$"
     r"|target_?(net|network|model|critic|policy|q|params|weights)",
@@ -132,7 +130,7 @@ def _is_first_argument(evidence: Evidence) -> bool:
 
 def _attribute(evidence: Evidence) -> Verdict | None:
     home = _lasting_home(evidence)
-    if home is None:
+    if home is None or is_tensor(home[0].owner):
         return None
     step, route = home
     in_container = bool(route.steps) and route.steps[-1].kind == "item"

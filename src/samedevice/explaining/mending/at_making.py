@@ -12,6 +12,7 @@ from samedevice.explaining.making import factory_call, fixed_device, from_data, 
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, device_of_neighbour
 from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
+from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.mending.registering import buffer
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name
@@ -74,6 +75,38 @@ def named_device(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
         receiver = enclosed(made.source, fixed.func.value)
         return as_fix(replace_node(made.source, fixed, f"{receiver}.to({device})"))
     return as_fix(replace_node(made.source, fixed, device))
+
+
+def returned_gradient(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """What `backward` returns goes to the device of the gradient that it was given."""
+    suspect = evidence.suspect
+    node = suspect.node if suspect is not None else None
+    if suspect is None or not isinstance(node, ast.expr):
+        return None
+    source = suspect.frame.source
+    method = source.function_at(node.lineno)
+    names = [argument.arg for argument in method.args.args] if method is not None else []
+    if len(names) < 2:
+        return None
+    return as_fix(replace_node(source, node, f"{enclosed(source, node)}.to({names[1]}.device)"))
+
+
+def assigned_gradient(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`p.grad = g` becomes `p.grad = g.to(p.device)`."""
+    frame = evidence.frame
+    statement = frame.statement if frame is not None else None
+    if frame is None or not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Attribute):
+        return None
+    owner = frame.source.text_of(statement.targets[0].value)
+    value = enclosed(frame.source, statement.value)
+    return as_fix(replace_node(frame.source, statement.value, f"{value}.to({owner}.device)"))
+
+
+def stale_optimizer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """The optimizer is constructed after the model that it is to train."""
+    names = [route.base for route in evidence.models() if not route.steps]
+    fixes = (constructed_after(made.file, made.line, name) for name in names) if made is not None else ()
+    return next((fix for fix in fixes if fix is not None), None)
 
 
 def generator(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:

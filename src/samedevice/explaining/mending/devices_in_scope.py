@@ -67,12 +67,37 @@ def _first_device(module: Any) -> str:
 
 
 def device_in_source(source: Source, line: int) -> str | None:
-    """Where no frame is left: a parameter called like a device of the function around `line`."""
+    """Where no frame is left: how the function around `line` speaks of a device elsewhere, or can.
+
+    A parameter called like a device, an attribute `device` set before, another `device=` in the same function, and in
+    a module's method the device of its parameters.
+    """
     function = source.function_at(line)
-    if function is None:
+    if function is None or isinstance(function, ast.Lambda):
         return None
     names = [argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]]
-    return next((name for name in _NAMES[:3] if name in names), None) or _of_self(function, line)
+    named = next((name for name in _NAMES[:3] if name in names), None)
+    return named or _of_self(function, line) or _said_elsewhere(function, names) or _of_parameters(source, line, names)
+
+
+def _said_elsewhere(function: ast.AST, names: list[str]) -> str | None:
+    """The value of another `device=` that reads only the function's parameters."""
+    for call in ast.walk(function):
+        for word in call.keywords if isinstance(call, ast.Call) else ():
+            read = [node.id for node in ast.walk(word.value) if isinstance(node, ast.Name)]
+            if word.arg == "device" and read and all(name in names for name in read):
+                return ast.unparse(word.value)
+    return None
+
+
+def _of_parameters(source: Source, line: int, names: list[str]) -> str | None:
+    definition = source.class_at(line)
+    bases = [ast.unparse(base) for base in definition.bases] if definition is not None else []
+    function = source.function_at(line)
+    constructing = getattr(function, "name", "") == "__init__"
+    if names[:1] == ["self"] and not constructing and any(base.endswith("Module") for base in bases):
+        return "next(self.parameters()).device"
+    return None
 
 
 def device_of_neighbour(evidence: Evidence) -> str | None:

@@ -28,7 +28,7 @@ def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     Returns:
         None only where nothing useful can be said.
     """
-    mender = _MENDERS.get(verdict.slug, at_use)
+    mender = _BY_MESSAGE.get(evidence.kind) or _MENDERS.get(verdict.slug, at_use)
     return mender(evidence, verdict, made) or at_use(evidence, verdict, made) or _SENTENCES.get(verdict.slug)
 
 
@@ -49,6 +49,14 @@ _MENDERS: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] = {
     "checkpoint-map-location": at_making.map_location,
     "metric-state": at_making.accumulated,
     "stale-cache": at_making.guard,
+    "optimizer-stale-params": at_making.stale_optimizer,
+}
+
+_BY_MESSAGE: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] = {
+    "non-leaf": registering.leaf,
+    "invalid-gradient": at_making.returned_gradient,
+    "assigned-gradient": at_making.assigned_gradient,
+    "assigned-gradient-index": at_making.assigned_gradient,
 }
 
 _SENTENCES = {

@@ -9,7 +9,7 @@ from samedevice.explaining.live import is_module
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
 from samedevice.explaining.sources import Source
-from samedevice.explaining.syntax import call_name
+from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Edit, Fix
 
@@ -26,7 +26,7 @@ def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
         return at_use(evidence, verdict, made)
     if _times_set(definition, target.attr) > 1 or target.attr != home.key:
         return at_use(evidence, verdict, made)
-    value = _as_parameter(statement.value, made.source)
+    value = parameter_of_moved(statement.value, made.source)
     if value is not None:
         return as_fix(replace_node(made.source, statement.value, value))
     inner = made.source.text_of(statement.value)
@@ -43,7 +43,7 @@ def _times_set(definition: ast.ClassDef, name: str) -> int:
     return len(stores)
 
 
-def _as_parameter(value: ast.expr, source: Source) -> str | None:
+def parameter_of_moved(value: ast.expr, source: Source) -> str | None:
     """`nn.Parameter(x).to(d)` is no parameter any more; `nn.Parameter(x.to(d))` is one."""
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return None
@@ -55,6 +55,34 @@ def _as_parameter(value: ast.expr, source: Source) -> str | None:
     words = [f"{word.arg}={source.text_of(word.value)}" for word in inner.keywords]
     first = f"{enclosed(source, inner.args[0])}{rest}"
     return f"{source.text_of(inner.func)}({', '.join([first, *arguments, *words])})"
+
+
+def leaf(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """A leaf on its device: `nn.Parameter(x.to(d))`, `torch.zeros(…, requires_grad=True, device=d)`."""
+    return leaf_at(made)
+
+
+def leaf_at(made: Made | None) -> Fix | None:
+    """The same for the statement of `made`, where it moves what it has just made a leaf."""
+    statement = made.statement if made is not None else None
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if made is None or value is None:
+        return None
+    text = parameter_of_moved(value, made.source) or _factory_of_moved(value, made.source)
+    return as_fix(replace_node(made.source, value, text)) if text is not None else None
+
+
+def _factory_of_moved(value: ast.expr, source: Source) -> str | None:
+    """`torch.zeros(3, requires_grad=True).to(d)` says where in the factory instead."""
+    moves = [call for call in move_calls(value) if call is value]
+    inner = moves[0].func.value if moves and isinstance(moves[0].func, ast.Attribute) else None
+    if not isinstance(inner, ast.Call) or keyword(inner, "requires_grad") is None:
+        return None
+    if keyword(inner, "device") is not None:
+        return None
+    device = moved_device(moves[0])
+    where = source.text_of(device) if device is not None else f'"{call_name(moves[0])}"'
+    return f"{source.text_of(inner)[:-1].rstrip(', ')}, device={where})"
 
 
 def module_list(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:

@@ -1,0 +1,55 @@
+"""The user's frames of the running stack, the modules that their variables reach, and findings without an exception."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.live import is_module
+from samedevice.explaining.routes import Route, search
+from samedevice.explaining.where_made import Made
+from samedevice.findings import Culprit, Location
+from samedevice.usercode import is_user_file
+
+__all__ = ["culprit_of", "location_of", "modules_in", "name_of", "user_stack"]
+
+
+def user_stack() -> Iterator[UserFrame]:
+    """The user's frames of this thread's stack, innermost first."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            yield UserFrame(frame, frame.f_lineno, None)
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def modules_in(stack: list[UserFrame]) -> list[Route]:
+    """The outermost modules that the variables of the frames reach, each once."""
+    found: list[Route] = []
+    for frame in stack:
+        for route in search(frame, is_module):
+            if not any(route.value is known.value for known in found):
+                found.append(route)
+    return found
+
+
+def name_of(thing: object, stack: list[UserFrame], default: str) -> str:
+    """What the innermost frame that reaches `thing` calls it."""
+    found = next((route for frame in stack for route in search(frame, lambda value: value is thing)), None)
+    return found.text if found is not None else default
+
+
+def location_of(frame: UserFrame) -> Location:
+    """The running line of `frame`."""
+    return Location(frame.file, frame.line, frame.function, source=frame.source.line(frame.line) or None)
+
+
+def culprit_of(name: str, made: Made | None, device: str, tensor: Any = None) -> Culprit:
+    """What a silent fault is about, and the line that it goes back to."""
+    shape = tuple(tensor.shape) if tensor is not None else None
+    dtype = str(tensor.dtype) if tensor is not None else None
+    known = made if made is not None and made.line else None
+    file, line, text = (known.file, known.line, known.text or None) if known is not None else (None, None, None)
+    return Culprit(name, file, line, device or None, shape, dtype, text)
