@@ -48,6 +48,33 @@ def test_after_it_nothing_is_there():
     assert not torch.cuda.is_initialized()
 
 
+@pytest.mark.parametrize(("mask", "count"), [("1", 1), ("0,1", 2), ("2,3,4", 2), ("", 0), ("-1", 0)])
+def test_a_mask_that_the_script_sets(monkeypatch, mask, count):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    with samedevice.simulate("cuda:2"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", mask)
+        assert torch.cuda.device_count() == torch.accelerator.device_count() == count
+        assert torch.cuda.is_available() == (count > 0)
+        if not count:
+            with pytest.raises(RuntimeError, match=r"^No CUDA GPUs are available$"):
+                torch.zeros(1, device="cuda")
+        else:
+            torch.cuda.init()
+            monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+            assert torch.cuda.device_count() == count, "settled at the first use"
+            assert len(torch.cuda.get_rng_state_all()) == count
+        if count == 1:
+            with pytest.raises(RuntimeError, match="invalid device ordinal"):
+                torch.zeros(1, device="cuda:1")
+
+
+def test_a_mask_from_before_speaks_of_real_devices(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with samedevice.simulate("cuda:2"):
+        assert torch.cuda.device_count() == 2
+        assert torch.zeros(1).cuda(1).device == torch.device("cuda:1")
+
+
 def test_current_device(cuda2):
     torch.cuda.set_device("cuda:1")
     assert torch.cuda.current_device() == torch.accelerator.current_device_index() == 1
