@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import sys
 import weakref
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +24,8 @@ __all__ = ["OriginTable"]
 
 _numbers = itertools.count()
 _COPIES = ("aten::clone", "aten::_to_copy", "aten::deepcopy", "aten::copy")
+_LIFT = "aten::lift_fresh"
+"""How `torch.tensor` and `as_tensor` show: their new tensor comes in and goes out, in the storage that it was given."""
 _MOST_MOVES = 8
 
 
@@ -32,6 +35,7 @@ class _Record(NamedTuple):
     function: str
     event: str
     device: str
+    """Where to, of a move."""
     operation: str
     source: Any
     """A weak reference to the tensor that it was copied or moved from, or None."""
@@ -49,6 +53,8 @@ class OriginTable:
 
     def record(self, event: Event) -> None:
         """Note where the results of `event` came from; results that share an operand's storage are no news."""
+        if event.operation == _LIFT:
+            event = event._replace(kind="made", operands=())
         known = [storage_of(operand) for operand in event.operands]
         place: tuple[str, int, str] | None = None
         for result in event.results:
@@ -62,7 +68,8 @@ class OriginTable:
     def origin_of(self, tensor: Any) -> Origin | None:
         """Where the tensor's storage came from; None where that was not seen or lies outside the user's code."""
         found = self._read(tensor, self._attribute)
-        return _as_origin(found) if found is not None and found.file else None
+        # Asked of the tensor: `torch.tensor(…, device="cuda")` learns its device only after it was noted.
+        return replace(_as_origin(found), device=str(device_of(tensor))) if found is not None and found.file else None
 
     def moves_of(self, tensor: Any) -> tuple[Origin, ...]:
         """The copies of it that were made on other devices, oldest first."""
