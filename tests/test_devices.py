@@ -162,3 +162,12 @@ def test_an_imported_plugin_without_a_torch_module_is_believed(monkeypatch):
 def test_an_out_of_tree_backend_goes_by_its_own_name(monkeypatch):
     monkeypatch.setattr(torch._C, "_get_privateuse1_backend_name", lambda: "npu")
     assert devices.split("npu:1") == ("npu", 1)
+
+
+@pytest.mark.parametrize("name", ["cuda:128", "cuda:256", "cuda:99999999999999999999"])
+def test_an_index_that_torch_would_take_for_another_device(name, two_gpus):
+    with pytest.raises(UnknownDevice, match="from 0 to 127"):
+        devices.complete(name)
+    with pytest.raises(UnavailableDevice, match="there are 2 cuda devices"):
+        devices.parse(name)
+    assert str(devices.complete("cuda:127")) == "cuda:127"

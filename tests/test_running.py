@@ -362,3 +362,17 @@ def test_without_a_simulation_nothing_is_simulated(script, capsys):
 def test_no_such_device(script):
     with pytest.raises(UsageError, match="gpu"):
         run(RunOptions(script(""), simulate="gpu"))
+
+
+@pytest.mark.parametrize(("hook", "status"), [("sys.exit(7)", 7), ("1 / 0", 1)])
+def test_a_hook_for_uncaught_exceptions_that_raises(script, capsys, hook, status):
+    name = script(f"import sys\ndef hook(*error): {hook}\nsys.excepthook = hook\nraise ValueError('first')")
+    before = sys.excepthook
+    try:
+        assert status_of(name) == status
+    finally:
+        sys.excepthook = before
+    printed = capsys.readouterr().err
+    assert "interpreter.py" not in printed
+    assert "During handling" not in printed
+    assert ("Error in sys.excepthook:" in printed) == (status == 1)

@@ -29,6 +29,8 @@ _TYPES = (
 _SUGGESTED = ("cpu", "cuda", "mps", "xpu", "meta", "xla", "hpu", "mtia")
 _ALWAYS_HERE = ("cpu", "meta")
 """No driver, no index: `torch.empty(1, device="cpu:1").device` is `cpu`, and so for meta."""
+_LAST_INDEX = 127
+"""PyTorch takes a larger one for another device, 256 for 0. Source: c10/core/Device.h, `DeviceIndex`, 2.6 to 2.13."""
 _NICKNAMES = {
     "nvidia": "cuda",
     "rocm": "cuda",
@@ -96,12 +98,11 @@ def parse(device: DeviceLike) -> torch.device:
     except (KeyError, TypeError):
         pass
     kind, index = _read(device)
-    found = _device(kind, index)
     if kind in _ALWAYS_HERE:
-        _parsed[device] = found
-    elif (count := _count(kind)) == 0 or (index is not None and index >= count):
+        return _parsed.setdefault(device, _device(kind, index))
+    if (count := _count(kind)) == 0 or (index is not None and index >= count):
         raise UnavailableDevice(_unavailable(kind, index, count))
-    return found
+    return _device(kind, index)
 
 
 def complete(device: DeviceLike) -> torch.device:
@@ -169,6 +170,8 @@ def _device(kind: str, index: int | None) -> torch.device:
     if kind in _ALWAYS_HERE:
         return torch.device(kind)
     index = _current_index(kind) if index is None else index
+    if index is not None and index > _LAST_INDEX:
+        raise UnknownDevice(f'"{kind}:{index}" is no device: PyTorch counts devices from 0 to {_LAST_INDEX}.')
     return torch.device(kind) if index is None else torch.device(kind, index)
 
 

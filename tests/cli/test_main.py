@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -67,3 +68,19 @@ def test_a_reader_that_goes_away_is_no_error():
     command = f"{sys.executable} -m samedevice causes SD103 | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode in (0, 1), done.stderr) == (True, "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["causes"]])
+def test_a_console_without_unicode_is_enough(arguments):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "samedevice", *arguments]
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk_is_one_line():
+    command = f"{sys.executable} -m samedevice causes SD103 > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "samedevice: [Errno 28] No space left on device\n")

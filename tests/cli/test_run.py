@@ -138,3 +138,46 @@ def test_colours_only_where_they_are_wanted(folder, capsys, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     main(["run", "--simulate", "cuda", "wrong_script.py"])
     assert "\x1b[" not in capsys.readouterr().err
+
+
+def test_a_report_never_replaces_the_script_or_another_report(folder, capsys):
+    assert main(["run", "--json", "./wrong_script.py", "wrong_script.py"]) == 2
+    assert main(["run", "--json", "r", "--html", "./r", "wrong_script.py"]) == 2
+    assert Path("wrong_script.py").read_text(encoding="utf-8") == WRONG
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("samedevice run: cannot write ./wrong_script.py: that is the script")
+    assert second.startswith("samedevice run: cannot write ./r: that is the file of --json")
+
+
+def test_a_report_to_a_link_or_a_device_leaves_it_in_place(folder):
+    Path("r.json").symlink_to("kept.json")
+    Path("fails.py").write_text("1 / 0", encoding="utf-8")
+    assert main(["run", "--json", "r.json", "--html", os.devnull, "--sarif", os.devnull, "fails.py"]) == 1
+    assert json.loads(Path("kept.json").read_text(encoding="utf-8"))["outcome"] == "error"
+    assert Path("r.json").is_symlink()
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_script_runs(folder, capsys):
+    Path("writes.py").write_text("print('ran')", encoding="utf-8")
+    for file in ("writes.py/r.json", ".", ""):
+        assert main(["run", "--json", file, "writes.py"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "taken", ["sys.stderr = io.StringIO()", "sys.stdout = sys.stderr = None", "sys.stdout.close()"]
+)
+def test_the_explanation_reaches_standard_error_whatever_the_script_does_to_its_streams(folder, taken):
+    Path("taken.py").write_text(f"import io, sys\n{taken}\n{WRONG}", encoding="utf-8")
+    command = [sys.executable, "-m", "samedevice", "run", "--simulate", "cuda", "taken.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Cause SD101 input-not-moved" in done.stderr
+    assert "in main" not in done.stderr
+
+
+@pytest.mark.parametrize("name", [".relative", "__main__"])
+def test_a_module_that_has_no_name_of_its_own_is_wrong_usage(folder, capsys, name):
+    assert main(["run", "-m", name]) == 2
+    assert capsys.readouterr().err.startswith(f"samedevice run: cannot run {name}: a module is named from the top")

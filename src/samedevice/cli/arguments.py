@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from samedevice.errors import UsageError
 
-__all__ = ["Parser", "colours", "split_program", "write"]
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+__all__ = ["Parser", "colours", "print_anything", "split_program", "write"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -25,9 +29,23 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help, on any console."""
+        print_anything(sys.stdout)
+        super().print_help(file)
+
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError`; `main` prints it and exits with 2."""
         raise UsageError(message)
+
+
+def print_anything(stream: TextIO | None) -> None:
+    """Have `stream` spell out what its encoding does not have, as standard error does, instead of failing.
+
+    Not for a program that is run: its standard output is to be as python has it.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
 
 
 def split_program(arguments: list[str], valued: set[str]) -> tuple[list[str], list[str]]:
@@ -52,13 +70,12 @@ def split_program(arguments: list[str], valued: set[str]) -> tuple[list[str], li
 
 
 def write(path: str, text: str) -> None:
-    """Write a report; a missing folder is made.
+    """Write a report.
 
     Raises:
         UsageError: the file cannot be written.
     """
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None

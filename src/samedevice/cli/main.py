@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 import samedevice
+from samedevice.cli.arguments import print_anything
 from samedevice.errors import SameDeviceError, UsageError
 
 __all__ = ["main"]
@@ -39,10 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         status = _main(list(sys.argv[1:] if argv is None else argv))
-    except BrokenPipeError:
-        # The reader (`| head`) has gone; point stdout elsewhere so that the interpreter's last flush does not fail.
+    except OSError as error:
+        # Standard output cannot be written; point it elsewhere so that the interpreter's last flush does not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        if isinstance(error, BrokenPipeError):  # the reader has gone (`| head`)
+            return 1
+        print(f"samedevice: {error}", file=sys.stderr)
+        return 2
     if status == INTERRUPTED and argv is None and os.name == "posix":
         # Die by the signal itself, so that a shell loop around this process stops too.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -52,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
+    if arguments[:1] != ["run"]:
+        print_anything(sys.stdout)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_help())
         return 0 if arguments else 2
@@ -60,7 +66,10 @@ def _main(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     try:
-        return _command(name, rest)
+        status = _command(name, rest)
+        if name != "run" and sys.stdout is not None:
+            sys.stdout.flush()
+        return status
     except SystemExit as leaving:  # argparse has printed the help that was asked for
         return int(leaving.code or 0)
     except UsageError as error:

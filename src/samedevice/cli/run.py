@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import TextIO
 
 from samedevice import reports
 from samedevice.cli.arguments import Parser, colours, split_program, write
 from samedevice.errors import UsageError
 from samedevice.findings import Report
-from samedevice.running import RunOptions, RunResult, run
+from samedevice.running import RunOptions, run
 
 __all__ = ["main"]
 
@@ -31,11 +33,16 @@ def main(argv: list[str]) -> int:
     own, program = split_program(argv, {"--simulate", *(f"--{name}" for name in _WRITERS)})
     options = _parser().parse_args(own)
     run_options = _run_options(options, program)
-    _clear_reports(options)
+    files = _report_files(options, run_options.target)
+    for file in files.values():
+        _make_way(file)
     process = os.getpid()
+    stream = sys.stderr  # the script may put another in its place
     result = run(run_options)
     if os.getpid() == process:  # a forked child that came to the script's end leaves the reports to its parent
-        _report(result, options)
+        _explain(result.report, stream)
+        for name, file in files.items():
+            write(file, _WRITERS[name](result.report))
     return result.status
 
 
@@ -70,30 +77,51 @@ def _run_options(options: Namespace, program: list[str]) -> RunOptions:
     )
 
 
-def _clear_reports(options: Namespace) -> None:
-    """Take away reports of an earlier run: a script that is killed must not leave one that speaks of another run."""
-    for name in _WRITERS:
-        if path := getattr(options, name):
-            # Absolute, since the script may change its folder before the report is written.
-            setattr(options, name, str(Path(path).absolute()))
-            try:
-                Path(path).unlink(missing_ok=True)
-            except OSError as error:
-                raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+def _report_files(options: Namespace, target: str) -> dict[str, str]:
+    """Where each report goes: absolute, since the script may change its folder before it is written.
+
+    Raises:
+        UsageError: a report would replace another one or the script itself.
+    """
+    asked = {name: path for name in _WRITERS if (path := getattr(options, name)) is not None}
+    files = {name: str(Path(path).absolute()) for name, path in asked.items()}
+    taken = {os.path.realpath(target): "the script"}
+    for name, file in files.items():
+        if before := taken.get(os.path.realpath(file)):
+            raise UsageError(f"cannot write {asked[name]}: that is {before}")
+        if Path(file).is_file() or not Path(file).exists():  # /dev/null takes any number
+            taken[os.path.realpath(file)] = f"the file of --{name}"
+    return files
 
 
-def _report(result: RunResult, options: Namespace) -> None:
-    for name, writer in _WRITERS.items():
-        if path := getattr(options, name):
-            write(path, writer(result.report))
-    _explain(result.report)
+def _make_way(file: str) -> None:
+    """Make the folder for a report and remove that of an earlier run: a script that is killed must not leave one.
+
+    Pipes, devices such as /dev/null, and links stay.
+
+    Raises:
+        UsageError: the report could not be written there, said before the script has run for hours.
+    """
+    path = Path(file)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise UsageError(f"cannot write {file}: it is a folder")
+        if path.is_file() and not path.is_symlink():
+            path.unlink()
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror or error}") from None
 
 
-def _explain(report: Report) -> None:
+def _explain(report: Report, stream: TextIO | None) -> None:
     """Tell a person on standard error; a run without a simulation that found nothing is as silent as python."""
-    sys.stdout.flush()
+    # A script may have closed its streams or taken them away.
+    with contextlib.suppress(AttributeError, ValueError):
+        sys.stdout.flush()
+    if stream is None or stream.closed:
+        return
     if report.findings:
-        text = reports.to_text(report, colours=colours(sys.stderr))
-        print(f"\n{text}", end="", file=sys.stderr)
+        text = reports.to_text(report, colours=colours(stream))
+        print(f"\n{text}", end="", file=stream)
     elif report.simulated:
-        print(f"samedevice: {reports.to_text(report)}", end="", file=sys.stderr)
+        print(f"samedevice: {reports.to_text(report)}", end="", file=stream)

@@ -137,8 +137,7 @@ def _call(execute: Callable[[], None], faults: _Faults) -> int:
         return status
     except BaseException as error:
         faults.note(error)
-        interpreter.show(error)
-        return interpreter.INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+        return interpreter.show(error)
     return 0
 
 

@@ -66,19 +66,29 @@ def exit_status(error: SystemExit) -> int:
     return 1
 
 
-def show(error: BaseException) -> None:
-    """Print an uncaught exception through `sys.excepthook`, without the frames that are ours."""
+def show(error: BaseException) -> int:
+    """Print an uncaught exception through `sys.excepthook`, without the frames that are ours.
+
+    Args:
+        error: the exception.
+
+    Returns:
+        The exit status: 1, that of an interrupt, or what the hook itself gave to `sys.exit`.
+    """
     for each in chain(error):
         each.__traceback__ = users_traceback(each.__traceback__)
     with contextlib.suppress(Exception):
         sys.stdout.flush()
     try:
         sys.excepthook(type(error), error, error.__traceback__)
+    except SystemExit as leaving:
+        return exit_status(leaving)
     except BaseException as second:
         print("Error in sys.excepthook:", file=sys.stderr)
-        traceback.print_exception(second)
+        traceback.print_exception(type(second), second, users_traceback(second.__traceback__), chain=False)
         print("\nOriginal exception was:", file=sys.stderr)
         traceback.print_exception(error)
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
 
 
 def users_traceback(tb: TracebackType | None) -> TracebackType | None:

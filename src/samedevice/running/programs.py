@@ -64,6 +64,8 @@ def _holds_main(path: str) -> bool:
 
 
 def _module_spec(name: str) -> ModuleSpec:
+    if name.startswith(".") or name == "__main__":
+        raise NothingToRun(f"cannot run {name}: a module is named from the top, as in package.module")
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
