@@ -130,7 +130,11 @@ class TestThreads:
         assert seen[0] == torch.device("cuda:0")
         assert "cuda:0 and cpu" in seen[1]
 
-    def test_a_thread_that_was_there_before_joins_when_it_moves(self):
+    @pytest.mark.parametrize(
+        "first",
+        [lambda: torch.zeros(2).to("cuda"), lambda: torch.zeros(2, device="cuda"), lambda: torch.ones(2).cuda()],
+    )
+    def test_a_thread_that_was_there_before_joins_when_it_first_asks(self, first):
         jobs, answers = queue.Queue(), queue.Queue()
 
         def work():
@@ -142,7 +146,7 @@ class TestThreads:
         try:
             for _ in range(2):
                 with samedevice.simulate("cuda"):
-                    jobs.put(lambda: (torch.zeros(2).to("cuda") * 2).device)
+                    jobs.put(lambda: (first() * 2).device)
                     assert answers.get(timeout=30) == torch.device("cuda:0")
                 jobs.put(lambda: (torch.zeros(2) * 2).device)
                 assert answers.get(timeout=30) == torch.device("cpu")

@@ -42,6 +42,10 @@ class Mover:
         finally:
             self.exporting = False
 
+    def join(self) -> None:
+        """Take this thread into the simulation, should it be older; see `threads.py`."""
+        self._mode.enter_for_good()
+
     def copy(
         self, tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | None = None, memory_format: Any = None
     ) -> torch.Tensor:
@@ -59,7 +63,7 @@ class Mover:
         if is_tracing():
             traced: torch.Tensor = torch._C.TensorBase.to(tensor, device, dtype)
             return traced
-        self._mode.enter_for_good()
+        self.join()
         with self._mode.moving_to(device):
             result: torch.Tensor = _to_copy(tensor, dtype=dtype, memory_format=memory_format)
         if result.requires_grad:

@@ -176,7 +176,9 @@ class _Methods:
     def set(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         """As `set_`; a storage among the arguments is no operand that the dispatch mode could check."""
         source = args[0] if args else kwargs.get("source")
-        if isinstance(source, torch.UntypedStorage | torch.TypedStorage):
+        if isinstance(source, torch.TypedStorage):
+            source = source._untyped_storage
+        if isinstance(source, torch.UntypedStorage):
             device = self._labels.device_of(tensor)
             if source.device != device:
                 values = {"device": device, "other_device": source.device}
