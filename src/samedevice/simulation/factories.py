@@ -117,6 +117,7 @@ class _Makers:
                 device = kwargs["device"] = machine.complete(kwargs["device"])
                 if machine.owns(device):
                     machine.initialise()
+                    self._mover.join()
             return original(*args, **kwargs)
 
         return factory
