@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
 
+from samedevice.explaining.positions import Position, position_of
 from samedevice.explaining.sources import Function, Source, read_source
 from samedevice.usercode import is_user_file
 
@@ -27,8 +27,8 @@ class UserFrame:
 
     frame: FrameType
     line: int
-    position: tuple[int, int, int, int] | None
-    """Line, end line, column and end column of the running expression; None before Python 3.11."""
+    position: Position | None
+    """Of the running expression, where it is known."""
     called_by_library: bool = False
     """Whether a library's frame stands between this one and the user's frame outside it."""
 
@@ -96,8 +96,9 @@ def user_frames(error: BaseException) -> list[UserFrame]:
         if not is_user_file(traceback.tb_frame.f_code.co_filename):
             library = True
             continue
-        position = _position(traceback.tb_frame.f_code, traceback.tb_lasti)
-        found.append(UserFrame(traceback.tb_frame, traceback.tb_lineno, position, library))
+        code, line = traceback.tb_frame.f_code, traceback.tb_lineno
+        position = position_of(code, traceback.tb_lasti, line, read_source(code.co_filename))
+        found.append(UserFrame(traceback.tb_frame, line, position, library))
         library = False
     return found
 
@@ -111,16 +112,6 @@ def _links(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
-
-
-def _position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
-    if instruction < 0 or not hasattr(code, "co_positions"):
-        return None
-    found = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
-    if found is None or any(part is None for part in found):
-        return None
-    line, end_line, column, end_column = found
-    return (line, end_line, column, end_column)
 
 
 def _group_members(error: BaseException) -> tuple[BaseException, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["Function", "Source", "header_expressions", "read_source"]
+__all__ = ["Function", "Source", "expressions_of", "header_expressions", "read_source"]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _COMPOUND = (
@@ -43,7 +43,7 @@ class Source:
         """The innermost statement that line `line` belongs to; of a compound statement only its header."""
         best: ast.stmt | None = None
         for node in self._statements:
-            if node.lineno <= line <= _last_line(node) and (best is None or node.lineno >= best.lineno):
+            if _first_line(node) <= line <= _last_line(node) and (best is None or node.lineno >= best.lineno):
                 best = node
         return best
 
@@ -71,8 +71,7 @@ class Source:
         for node in self._functions:
             if name is not None and _name_of(node) != name:
                 continue
-            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-            if first <= line <= (node.end_lineno or line) and (best is None or node.lineno >= best.lineno):
+            if _first_line(node) <= line <= (node.end_lineno or line) and (best is None or node.lineno >= best.lineno):
                 best = node
         return best
 
@@ -138,14 +137,30 @@ def header_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield child.context_expr
 
 
+def expressions_of(statement: ast.stmt) -> Iterator[ast.expr]:
+    """All expressions of `statement`, those in others too, without those of the statements inside it."""
+    nodes: list[ast.AST] = [statement]
+    while nodes:
+        for node in ast.iter_child_nodes(nodes.pop()):
+            if not isinstance(node, ast.stmt):
+                nodes.append(node)
+            if isinstance(node, ast.expr):
+                yield node
+
+
+def _first_line(node: ast.stmt | Function) -> int:
+    """The line of the first decorator, where there is one."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
 def _last_line(node: ast.stmt) -> int:
     """The last line of a simple statement, or of a compound statement's header."""
     if isinstance(node, _COMPOUND):
         body = getattr(node, "body", None) or getattr(node, "cases", None)
         if body:
             first = body[0]
-            decorators = [decorator.lineno for decorator in getattr(first, "decorator_list", [])]
-            start: int = min([getattr(first, "lineno", node.lineno + 1), *decorators])
+            start = _first_line(first) if isinstance(first, ast.stmt) else node.lineno + 1
             return max(node.lineno, start - 1)
     return node.end_lineno or node.lineno
 
