@@ -168,6 +168,24 @@ def test_what_does_nothing_does_it_without_complaint(cuda2):
     assert torch.cuda.current_blas_handle()
     assert torch.cuda.get_allocator_backend() == "native"
     assert not torch.cuda.is_current_stream_capturing()
+    torch.backends.cuda.cufft_plan_cache.clear()
+    assert torch.backends.cuda.cufft_plan_cache[1].size == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_profilers_time_what_runs(cuda2, capfd):
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    assert torch.profiler.ProfilerActivity.CUDA in torch.profiler.supported_activities()
+    x = torch.ones(2, device="cuda")
+    with torch.profiler.profile(activities=activities) as modern:
+        x + x
+    with torch.autograd.profiler.profile(use_device="cuda") as older:
+        x + x
+    with torch.autograd.profiler.emit_nvtx():
+        x + x
+    for result in (modern, older):
+        assert "aten::add" in {event.key for event in result.key_averages()}
+    assert "Failed to record CUDA event" not in capfd.readouterr().err
 
 
 def test_graphs_are_refused_in_one_sentence(cuda2):

@@ -28,6 +28,7 @@ from samedevice.simulation import (
     other_kinds,
     parallel,
     processes,
+    profiling,
     streams,
 )
 from samedevice.simulation.device_answers import DeviceAnswers
@@ -58,7 +59,7 @@ def patches(machine: Machine) -> Iterator[Undoable]:
         yield from stand_ins(api)
     if machine.kind != "cuda":
         yield from other_kinds.hide_cuda()
-    for module in (amp, legacy_types, grouping, parallel, processes, distributed):
+    for module in (amp, legacy_types, grouping, parallel, processes, distributed, profiling):
         yield from module.patches(machine)
 
 
@@ -185,6 +186,10 @@ def _backends(api: DeviceAnswers) -> Iterator[Undoable]:
     yield ItemPatch(in_module, "__cudnn_version", cudnn_version())
     yield Patch(type(cudnn), "benchmark_limit", _flag(api, "benchmark_limit"))
     yield from table(torch._C, {"_is_flash_attention_available": lambda: True})
+    plans = torch.backends.cuda.cuFFTPlanCache
+    yield Patch(plans, "size", 0)
+    yield Patch(plans, "max_size", 4096)
+    yield Patch(plans, "clear", lambda cache: None)
     # Flattening rewrites the weights of an RNN for cuDNN and shows in no result.
     yield Patch(torch, "_use_cudnn_rnn_flatten_weight", lambda: False)
 
