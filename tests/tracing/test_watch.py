@@ -12,8 +12,8 @@ from samedevice.tracing.watch import watch
 def test_the_exception_goes_on_and_its_explanation_is_in_the_report():
     with simulate("cuda"):
         x = torch.zeros(2, device="cuda")
+        y = torch.zeros(2)
         with pytest.raises(RuntimeError, match="same device") as info, watch() as watching:
-            y = torch.zeros(2)
             x + y
         (finding,) = watching.report.findings
     assert info.value.__traceback__ is not None

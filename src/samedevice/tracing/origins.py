@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from samedevice.faults import Origin
-from samedevice.simulation.labels import device_so_far, storage_of
+from samedevice.simulation.labels import device_of, device_so_far, storage_of
 from samedevice.simulation.observers import Event
 from samedevice.usercode import is_user_file
 
@@ -35,7 +35,6 @@ class _Record(NamedTuple):
     function: str
     event: str
     device: str
-    """Where to, of a move."""
     operation: str
     source: Any
     """A weak reference to the tensor that it was copied or moved from, or None."""
@@ -68,8 +67,11 @@ class OriginTable:
     def origin_of(self, tensor: Any) -> Origin | None:
         """Where the tensor's storage came from; None where that was not seen or lies outside the user's code."""
         found = self._read(tensor, self._attribute)
-        # Asked of the tensor: `torch.tensor(…, device="cuda")` learns its device only after it was noted.
-        return replace(_as_origin(found), device=str(device_of(tensor))) if found is not None and found.file else None
+        if found is None or not found.file:
+            return None
+        # `torch.tensor(…, device="cuda")` learns its device only after it was noted.
+        late = found.device == "cpu" and str(device_of(tensor))
+        return replace(_as_origin(found), device=late or found.device)
 
     def moves_of(self, tensor: Any) -> tuple[Origin, ...]:
         """The copies of it that were made on other devices, oldest first."""
@@ -101,7 +103,9 @@ class OriginTable:
             kind = "copied"
         source = event.operands[0] if event.operands and kind in ("moved", "copied") else None
         reference = weakref.ref(source) if source is not None else None
-        record = _Record(*place, kind, str(device_so_far(result)), event.operation, reference, root)
+        # Looking must not settle where a floating storage is; see `simulation.labels`.
+        device = str(device_so_far(result))
+        record = _Record(*place, kind, device, event.operation, reference, root)
         setattr(storage, self._attribute, record)
         if kind == "moved" and source is not None:
             self._note_move(source, record)
