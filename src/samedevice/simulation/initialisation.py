@@ -17,7 +17,7 @@ __all__ = ["Initialisation"]
 
 _SYMBOL = "_ZN5torch5utils24set_requires_device_initEN3c1010DeviceTypeEb"
 """torch/csrc/utils/device_lazy_init.h, `set_requires_device_init(c10::DeviceType, bool)`, 2.4 to 2.14."""
-_NUMBERS = {"cuda": 1, "hpu": 18, "xpu": 12, "mtia": 19}
+_NUMBERS = {"cuda": 1, "hpu": 15, "xpu": 12, "mtia": 19}
 """c10/core/DeviceType.h."""
 
 
