@@ -2,9 +2,13 @@
 
 import collections
 import contextlib
+import datetime
+import enum
+import functools
 import json
 import os
 import pickle
+import re
 import struct
 import sys
 import zipfile
@@ -298,3 +302,127 @@ def test_flipped_bytes_never_escape(tmp_path_factory, data):
     file.write_bytes(bytes(content))
     with contextlib.suppress(SameDeviceError):
         assert isinstance(inspect(str(file)), checkpoints.Checkpoint)
+
+
+# ---- what honest checkpoints hold besides tensors, and what dishonest ones do
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Settings(collections.OrderedDict):
+    pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Colour.RED,
+        ValueError("x"),
+        Settings(a=1),
+        collections.deque([1], 3),
+        range(3),
+        int,
+        ...,
+        torch.relu,
+        functools.partial(torch.relu),
+        re.compile("a"),
+        np.ma.array([1, 2], mask=[0, 1]),
+        np.random.default_rng(0),
+        nn.LazyLinear(2),
+        datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc),
+        Path("a/b"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_what_honest_checkpoints_hold(tmp_path, value, protocol):
+    file = tmp_path / "checkpoint.pt"
+    torch.save({"value": value, "weight": torch.ones(2)}, file, pickle_protocol=protocol)
+    assert '["weight"]' in by_path(str(file))
+
+
+def test_tensors_in_a_deque_and_in_a_jagged_tensor_are_listed(saved):
+    jagged = torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged)
+    found = by_path(saved({"queue": collections.deque([torch.ones(2)]), "jagged": jagged}))
+    assert found['["queue"][0]'].shape == (2,)
+    assert any(path.startswith('["jagged"]') for path in found)
+
+
+@pytest.mark.parametrize(
+    ("pickled", "message"),
+    [
+        (b"\x80\x04\x8c\x07pathlib\x8c\x0fPath.write_text\x93\x8c\x01x\x85R.", "call pathlib.Path.write_text"),
+        (b"\x80\x04\x8c\x0apsutil.sub\x8c\x03run\x93)R.", "call psutil.sub.run"),
+        (b"\x80\x04\x8c\x07zipfile\x8c\x07ZipFile\x93\x8c\x01x\x8c\x01w\x86R.", "call zipfile.ZipFile"),
+        (b"\x80\x04\x8c\x13torch.serialization\x8c\x02os\x93.", "names torch.serialization.os"),
+        (
+            b"\x80\x04\x8c\x08builtins\x8c\x07getattr\x93\x8c\x05torch\x8c\x03nnn\x93\x8c\x02os\x86R.",
+            "names torch.nnn.os",
+        ),
+        (b"\x80\x04\x8c\x08builtins\x8c\x07getattr\x93\x8c\x01a\x8c\x01b\x86R.", "call builtins.getattr"),
+        (b"\x80\x04\x8c\x09functools\x8c\x07partial\x93)R)R.", "call a partial"),
+    ],
+)
+def test_what_dishonest_checkpoints_do(tmp_path, pickled, message):
+    file = tmp_path / "evil.pkl"
+    file.write_bytes(pickled)
+    with pytest.raises(UnsafeCheckpoint, match=re.escape(message)):
+        inspect(str(file))
+
+
+def test_an_archive_that_fills_the_memory_or_says_two_things_is_refused(tmp_path):
+    bomb, double = tmp_path / "bomb.pt", tmp_path / "double.pt"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/data.pkl", b"\x80\x02X\x00\x00\x10\x00" + b"a" * 2**20 + b".")
+    with zipfile.ZipFile(double, "w") as archive:
+        archive.writestr("a/DATA.pkl", b"\x80\x02}.")
+        archive.writestr("a/data.pkl", b"\x80\x02}.")
+    with pytest.raises(UnsafeCheckpoint, match="unpack to 1048584"):
+        inspect(str(bomb))
+    with pytest.raises(UnsafeCheckpoint, match="two records of one name"):
+        inspect(str(double))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"dtype":"F32","shape":[1],"data_offsets":[0,Infinity]}',
+        '{"dtype":"F32","shape":[-2],"data_offsets":[8,0]}',
+        '{"dtype":"F32","shape":[200],"data_offsets":[0,8]}',
+        '{"dtype":"F32","shape":"12","data_offsets":"08"}',
+        '{"dtype":"F32","shape":[' + ",".join(["4611686018427387904"] * 400) + '],"data_offsets":[0,8]}',
+        "[" * 100_000,
+    ],
+    ids=["infinite", "negative", "too little data", "strings", "huge", "deep"],
+)
+def test_a_safetensors_header_that_makes_no_sense(tmp_path, entry):
+    header = f'{{"a":{entry}}}'.encode()
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    with pytest.raises(UnreadableCheckpoint, match="header is damaged"):
+        inspect(str(file))
+
+
+def test_elements_of_half_a_byte(tmp_path):
+    header = b'{"a":{"dtype":"F4","shape":[16],"data_offsets":[0,8]}}'
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    assert inspect(str(file)).entries[0].bytes == 8
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"),
+        (b"<!DOCTYPE html><html>404", "web page"),
+        (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", "compressed with gzip"),
+        (bytes(257) + b"ustar  ", "tar archive"),
+    ],
+)
+def test_what_is_often_taken_for_a_checkpoint_is_named(tmp_path, content, message):
+    file = tmp_path / "model.pt"
+    file.write_bytes(content)
+    with pytest.raises(UnreadableCheckpoint, match=message):
+        inspect(str(file))

@@ -52,3 +52,14 @@ def test_an_unsafe_checkpoint_is_named_and_not_run(tmp_path, monkeypatch, capsys
         == f"samedevice inspect: bad.pt is not safe to load: it names {os.system.__module__}.system. It was not run.\n"
     )
     assert not (tmp_path / "pwned").exists()
+
+
+def test_names_in_a_file_do_not_steer_the_terminal(tmp_path, capsys):
+    header = b'{"a\\u202e":{"dtype":"\\u001b[31m","shape":[8],"data_offsets":[0,8]}}'
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    assert main(["inspect", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "\\x1b[31m" in printed
+    assert "\x1b" not in printed
+    assert "\u202e" not in printed

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from samedevice.errors import UnsafeCheckpoint
+
 __all__ = ["Entry", "Found", "Holder", "Inert", "Storage", "Tensor", "entries", "item_size"]
 
 _SIZES = {
@@ -61,7 +63,8 @@ class Tensor:
         total = sum(storage.bytes for storage in self.storages)
         if self.shape is None or len(self.storages) != 1:
             return total
-        return math.prod(self.shape) * item_size(self.dtype)
+        # Not more than there is: expanded tensors have more elements, and some dtypes pack two in a byte.
+        return min(total, math.prod(self.shape) * item_size(self.dtype))
 
 
 class Inert:
@@ -83,6 +86,10 @@ class Inert:
                 self.items.update({f".{key}": value for key, value in part.items()})
             elif part is not None:
                 self.parts.append(part)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Refuse."""
+        raise UnsafeCheckpoint(f"it would call a {type(self).__name__} when it is loaded")
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.items[key] = value

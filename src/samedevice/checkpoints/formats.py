@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import operator
 import struct
-import tarfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
-from samedevice.checkpoints.contents import Found, Storage, Tensor
+from samedevice.checkpoints.contents import Found, Storage, Tensor, item_size
 from samedevice.checkpoints.unpickling import InertUnpickler, storage_of
-from samedevice.errors import UnreadableCheckpoint, UnsafeCheckpoint
+from samedevice.errors import SameDeviceError, UnreadableCheckpoint, UnsafeCheckpoint
 
 __all__ = ["read"]
 
@@ -21,6 +22,19 @@ _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 """Source: torch/serialization.py, MAGIC_NUMBER."""
 _LONGEST_HEADER = 100_000_000
 """Source: the safetensors format refuses a longer header, so that a damaged length is not believed."""
+
+_OTHER_FILES = {
+    b"version https://": "a Git LFS pointer in place of the file; mend: git lfs pull",
+    b"<": "a web page, so perhaps what a failed download left",
+    b"\x1f\x8b": "compressed with gzip; unpack it first",
+    b"GGUF": "a GGUF model, which torch.load does not read",
+    b"\x89HDF": "an HDF5 file, which torch.load does not read",
+    b"\x93NUMPY": "a numpy array, for numpy.load",
+}
+"""What is often taken for a checkpoint, by its first bytes."""
+_TAR_MAGIC_AT = 257
+_MOST_INFLATED = 100
+"""A pickle that unpacks to more than this many times its size is made to fill the memory; torch.save packs nothing."""
 
 
 def read(file: str) -> tuple[str, Found]:
@@ -36,6 +50,8 @@ def read(file: str) -> tuple[str, Found]:
         UnreadableCheckpoint: missing, cut short, damaged or of another kind.
         UnsafeCheckpoint: the pickle in it would run code.
     """
+    if Path(file).exists() and not Path(file).is_file():
+        raise UnreadableCheckpoint(f"cannot read {file}: it is a folder or a device, and this reads single files")
     try:
         with Path(file).open("rb") as stream:
             return _read(stream, Path(file).stat().st_size)
@@ -43,8 +59,6 @@ def read(file: str) -> tuple[str, Found]:
         raise UnsafeCheckpoint(f"{file} is not safe to load: {error}. It was not run.") from None
     except UnreadableCheckpoint as error:
         raise UnreadableCheckpoint(f"cannot read {file}: {error}") from None
-    except IsADirectoryError:
-        raise UnreadableCheckpoint(f"cannot read {file}: it is a folder, and this reads single files") from None
     except OSError as error:
         raise UnreadableCheckpoint(f"cannot read {file}: {error.strerror or error}") from None
 
@@ -60,16 +74,12 @@ def _read(stream: IO[bytes], size: int) -> tuple[str, Found]:
         return "safetensors", _read_safetensors(stream, size)
     if start[:1] == b"\x80" or start[:1] in b"(}])cl":
         return _read_pickles(stream)
-    if _is_tar(stream):
-        raise UnreadableCheckpoint("it is a tar archive; torch.load itself reads those of before PyTorch 0.1.10")
+    known = next((what for beginning, what in _OTHER_FILES.items() if start.startswith(beginning)), None)
+    if known is None and stream.seek(_TAR_MAGIC_AT) and stream.read(5) == b"ustar":
+        known = "a tar archive; torch.load itself reads those of before PyTorch 0.1.10"
+    if known is not None:
+        raise UnreadableCheckpoint(f"it is {known}")
     raise UnreadableCheckpoint(f"it is no checkpoint that PyTorch writes (it begins with {start[:4]!r})")
-
-
-def _is_tar(stream: IO[bytes]) -> bool:
-    try:
-        return tarfile.is_tarfile(stream)
-    except OSError:
-        return False
 
 
 # ---- zip: torch.save since 1.6, torch.jit.save
@@ -79,14 +89,20 @@ def _read_zip(stream: IO[bytes]) -> tuple[str, Found]:
     try:
         archive = zipfile.ZipFile(stream)
         records = {info.filename: info.file_size for info in archive.infolist()}
-        name = next((name for name in records if name.partition("/")[2] == "data.pkl"), None)
-        if name is None:
+        # As PyTorch's reader has it, which takes the folder of the first record and looks names up in any case.
+        folder = next(iter(records), "").partition("/")[0]
+        name = f"{folder}/data.pkl"
+        if name not in records:
             raise UnreadableCheckpoint("it is a zip archive without a data.pkl, so not written by torch.save")
-        folder = name.partition("/")[0]
+        if len({info.filename.lower() for info in archive.infolist()}) < len(archive.infolist()):
+            raise UnsafeCheckpoint("it has two records of one name, of which torch.load may read either")
+        info = archive.getinfo(name)
+        if info.file_size > _MOST_INFLATED * max(info.compress_size, 1):
+            raise UnsafeCheckpoint(f"its {info.compress_size} bytes of pickle unpack to {info.file_size}")
         # Reads the directory's own record and nothing of the tensors' data.
         content = archive.read(name)
     except (zipfile.BadZipFile, EOFError, struct.error, NotImplementedError, RuntimeError, ValueError) as error:
-        if isinstance(error, UnreadableCheckpoint):
+        if isinstance(error, SameDeviceError):
             raise
         raise UnreadableCheckpoint(f"the zip archive is cut short or damaged ({error})") from None
     found = _unpickle(io.BytesIO(content), {}, _Records(folder, records))
@@ -173,8 +189,9 @@ def _read_safetensors(stream: IO[bytes], size: int) -> Found:
         header = json.loads(stream.read(length))
         tensors = {name: _safetensor(entry) for name, entry in header.items() if name != "__metadata__"}
         end = max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UnreadableCheckpoint(f"its safetensors header is damaged ({error})") from None
+    # Any JSON may stand there, of any depth and with numbers of any size.
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise UnreadableCheckpoint(f"its safetensors header is damaged ({str(error)[:80]})") from None
     if 8 + length + end > size:
         raise UnreadableCheckpoint(f"it is cut short: {size} bytes where {8 + length + end} are needed")
     return Found(tensors)
@@ -202,5 +219,10 @@ _SAFETENSORS_DTYPES = {
 
 def _safetensor(entry: dict[str, Any]) -> Tensor:
     dtype = _SAFETENSORS_DTYPES.get(entry["dtype"], str(entry["dtype"]).lower())
-    begin, end = entry["data_offsets"]
-    return Tensor((Storage(dtype, None, int(end) - int(begin)),), dtype, None, tuple(map(int, entry["shape"])))
+    begin, end = map(operator.index, entry["data_offsets"])
+    shape = tuple(map(operator.index, entry["shape"]))
+    if not 0 <= begin <= end or any(length < 0 for length in shape):
+        raise ValueError(f"shape {shape} in bytes {begin} to {end}")
+    if entry["dtype"] in _SAFETENSORS_DTYPES and math.prod(shape) * item_size(dtype) != end - begin:
+        raise ValueError(f"shape {shape} of {dtype} in {end - begin} bytes")
+    return Tensor((Storage(dtype, None, end - begin),), dtype, None, shape)

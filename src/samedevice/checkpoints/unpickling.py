@@ -8,6 +8,7 @@ for anything else. Globals that could only be there to do harm are refused as so
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -41,9 +42,18 @@ _HARMFUL = frozenset(
 _BUILTINS = frozenset(
     (
         *("set", "frozenset", "list", "tuple", "dict", "int", "float", "complex", "bool", "str", "bytes", "bytearray"),
-        *("slice", "range", "object"),
+        *("slice", "range", "object", "Ellipsis", "NotImplemented", "getattr"),
     )
 )
+_OLD_NAMES = {
+    **{
+        ("__builtin__", old): ("builtins", new)
+        for old, new in (("xrange", "range"), ("long", "int"), ("unicode", "str"))
+    },
+    ("copy_reg", "_reconstructor"): ("copyreg", "_reconstructor"),
+}
+"""What Python 2 called them, and protocol 2, which torch.save writes, still does."""
+_OLD_MODULES = {"__builtin__": "builtins", "exceptions": "builtins"}
 _HARMLESS_CLASSES = frozenset(("io.BytesIO", "types.SimpleNamespace", "functools.partial"))
 """Named by honest pickles of data; as stand-ins they are as inert as all others."""
 
@@ -64,7 +74,7 @@ class _Named(type):
         rebuild = _CALLS.get(name)
         if rebuild is not None:
             return rebuild(*arguments, **named)
-        if name.startswith(_HARMLESS_CALLS):
+        if name in _HARMLESS_CALLS or _is_users_class(name):
             return Inert.__new__(cls, *arguments, **named)  # type: ignore[arg-type]
         raise UnsafeCheckpoint(f"it would call {name} when it is loaded")
 
@@ -88,12 +98,12 @@ class InertUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """A stand-in for the global; harmful ones are refused here."""
-        full_name = f"{module}.{name}".replace("__builtin__.", "builtins.")
-        if _is_harmful(module, name, full_name):
-            raise UnsafeCheckpoint(f"it names {full_name}")
-        if full_name not in _CALLS and module not in _PLAIN_MODULES:
-            self.classes.add(full_name)
-        return _Named(name, (Inert,), {"full_name": full_name, "load_bytes": staticmethod(self._load_bytes)})
+        module, name = _OLD_NAMES.get((module, name), (module, name))
+        module = _OLD_MODULES.get(module, module)
+        found = _named(module, name, self._load_bytes)
+        if found.full_name not in _CALLS and module not in _PLAIN_MODULES:
+            self.classes.add(found.full_name)
+        return found
 
     def persistent_load(self, pid: Any) -> Any:
         """A storage. Source: torch/serialization.py, `persistent_id`, 2.6 to 2.13."""
@@ -105,14 +115,40 @@ class InertUnpickler(pickle.Unpickler):
         raise UnreadableCheckpoint(f"it refers to something of an unknown kind: {str(pid)[:80]}")
 
 
+def _named(module: str, name: str, load_bytes: Callable[[bytes], Any]) -> _Named:
+    """The stand-in for a global.
+
+    Raises:
+        UnsafeCheckpoint: it could only be there to do harm.
+    """
+    full_name = f"{module}.{name}"
+    if _is_harmful(module, name, full_name):
+        raise UnsafeCheckpoint(f"it names {full_name}")
+    return _Named(name, (Inert,), {"full_name": full_name, "load_bytes": staticmethod(load_bytes)})
+
+
 def _is_harmful(module: str, name: str, full_name: str) -> bool:
     if full_name in _HARMLESS_CLASSES:
         return False
     top = module.split(".")[0]
-    if top in ("builtins", "__builtin__"):
-        return name not in _BUILTINS
+    if top == "builtins":
+        return name not in _BUILTINS and not name.endswith(("Error", "Exception"))
     # A dotted name reaches through the module: "torch" + "os.system" is os.system.
-    return top in _HARMFUL or any(part in _HARMFUL or part.startswith("__") for part in name.split(".")[:-1])
+    *through, last = name.split(".")
+    return top in _HARMFUL or last in _HARMFUL or any(part in _HARMFUL or part.startswith("__") for part in through)
+
+
+def _is_users_class(full_name: str) -> bool:
+    """Whether it is a class of the user's or of a library: enums and exceptions are pickled as a call of their class.
+
+    Nothing tells a class from a function but the custom of writing it with a capital letter. Classes of the standard
+    library are known one by one: some of them open files or start programs when they are made.
+    """
+    module, _, name = full_name.rpartition(".")
+    if module == "builtins":
+        return name.endswith(("Error", "Exception"))
+    top = module.split(".")[0]
+    return name.lstrip("_")[:1].isupper() and (top == "__main__" or top not in sys.stdlib_module_names | {"torch"})
 
 
 # ---- what PyTorch's pickles call. Source: torch/_utils.py, torch/_tensor.py, 2.6 to 2.13.
@@ -192,6 +228,15 @@ def _device(kind: Any = "?", index: Any = None) -> str:
     return str(kind) if index is None else f"{kind}:{index}"
 
 
+def _attribute(owner: Any, name: Any, *default: Any) -> Any:
+    """What `getattr` reaches is one more global: `torch.relu` is `getattr(torch._VariableFunctions, "relu")`."""
+    kind = owner if isinstance(owner, _Named) else type(owner)
+    if not isinstance(kind, _Named) or not isinstance(name, str):
+        raise UnsafeCheckpoint("it would call builtins.getattr when it is loaded")
+    module, _, rest = kind.full_name.rpartition(".")
+    return _named(module, f"{rest}.{name}", kind.load_bytes)
+
+
 def _first(value: Any = (), *rest: Any) -> Any:
     return value
 
@@ -203,6 +248,8 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_parameter": _parameter,
     "torch._utils._rebuild_parameter_with_state": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
+    "torch.nn.parameter.UninitializedParameter": lambda *_: Tensor((), "float32", None, None, "parameter"),
+    "torch.nn.parameter.UninitializedBuffer": lambda *_: Tensor((), "float32", None, None),
     "torch._utils._rebuild_qtensor": _tensor,
     "torch._utils._rebuild_sparse_tensor": _sparse_tensor,
     "torch._utils._rebuild_sparse_csr_tensor": _sparse_tensor,
@@ -225,7 +272,7 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "collections.OrderedDict": _mapping,
     "collections.Counter": _mapping,
     "collections.defaultdict": lambda factory=None, *rest: _Dict(),
-    "collections.deque": _first,
+    "collections.deque": lambda items=(), *_: list(items),
     "builtins.set": _first,
     "builtins.frozenset": _first,
     "builtins.list": _first,
@@ -235,16 +282,32 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "builtins.complex": lambda *parts: parts,
     "builtins.slice": lambda *parts: parts,
     "builtins.range": lambda *parts: parts,
+    "builtins.getattr": _attribute,
     "copyreg._reconstructor": lambda cls, *rest: cls.__new__(cls),
-    "copy_reg._reconstructor": lambda cls, *rest: cls.__new__(cls),
     "_codecs.encode": _first,
 }
-_HARMLESS_CALLS = (
-    *("numpy.core.multiarray.", "numpy._core.multiarray.", "numpy.dtype", "numpy.ndarray", "numpy.random."),
-    *("numpy._core.numeric.", "numpy.core.numeric.", "pathlib.", "datetime.", "decimal.Decimal", "fractions.Fraction"),
-    *("uuid.UUID", "types.SimpleNamespace", "torch.Generator", "torch._utils._rebuild_", "torch.storage."),
+_HARMLESS_CALLS = frozenset(
+    (
+        *(
+            f"{numpy}.multiarray.{name}"
+            for numpy in ("numpy.core", "numpy._core")
+            for name in ("_reconstruct", "scalar")
+        ),
+        *("numpy.core.numeric._frombuffer", "numpy._core.numeric._frombuffer", "numpy.dtype", "numpy.ndarray"),
+        *(f"numpy.random._pickle.__{name}_ctor" for name in ("randomstate", "generator", "bit_generator")),
+        *("numpy.random.bit_generator.__pyx_unpickle_SeedSequence", "numpy.ma.core._mareconstruct"),
+        *(f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta", "timezone")),
+        *(
+            f"{module}.{name}"
+            for module in ("pathlib", "pathlib._local")
+            for name in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
+        ),
+        *("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "re._compile", "types.SimpleNamespace"),
+        *("functools.partial", "torch.Generator", "torch.storage.TypedStorage", "torch.storage.UntypedStorage"),
+        *("torch.nested._internal.nested_tensor._rebuild_njt", "tensordict._reductions._make_td"),
+    )
 )
-"""Beginnings of what pickles of plain data call; here each gives an inert object."""
+"""What pickles of plain data call; here each gives an inert object."""
 
 
 def storage_of(pid: tuple[Any, ...]) -> Storage:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import samedevice
 from samedevice.checkpoints import Checkpoint, Entry, inspect
 from samedevice.cli.arguments import Parser
-from samedevice.reports.wording import count
+from samedevice.reports.wording import count, printable
 
 __all__ = ["main"]
 
@@ -36,7 +36,8 @@ def main(argv: list[str]) -> int:
     if options.format == "json":
         print(_json(checkpoint))
     else:
-        print("\n".join(_text(checkpoint, len(checkpoint.entries) if options.all else MOST_ENTRIES)))
+        lines = _text(checkpoint, len(checkpoint.entries) if options.all else MOST_ENTRIES)
+        print("\n".join(map(printable, lines)))
     return 0
 
 
@@ -52,7 +53,8 @@ def _text(checkpoint: Checkpoint, most: int) -> Iterator[str]:
     for device in dict.fromkeys(entry.device for entry in listed):
         here = [entry for entry in listed if entry.device == device]
         yield f"  {device or 'any device'}: {count(len(here), 'tensor')}, {_size(sum(entry.bytes for entry in here))}"
-    yield ""
+    if listed:
+        yield ""
     width = max((len(entry.path) for entry in listed[:most]), default=0)
     yield from (_line(entry, min(width, 60)) for entry in listed[:most])
     if len(listed) > most:
