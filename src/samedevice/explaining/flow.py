@@ -8,6 +8,7 @@ a wrong turn ends the walk instead of misleading it.
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -184,7 +185,8 @@ class _Walk:
         running = frame.running
         arguments = arguments_of(running) if running is not None else []
         # A generator runs inside the call that consumes it: `list(rows(x))`.
-        inner = [node for _, node in arguments if isinstance(node, ast.Call)]
+        generator = self.frame.frame.f_code.co_flags & inspect.CO_GENERATOR
+        inner = [node for _, node in arguments if isinstance(node, ast.Call)] if generator else []
         arguments += [pair for call in inner for pair in arguments_of(call)]
         for _, node in arguments:
             argument = resolve(node, frame)
