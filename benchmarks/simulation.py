@@ -2,7 +2,7 @@
 
     python benchmarks/simulation.py [--rounds 9] [--observed]
 
-Rounds alternate between the two, so that a busy machine slows both; the figures are medians of one step, in milliseconds.
+Rounds alternate between the two, so that a busy machine slows both; the figures are medians of one step, in ms.
 Aims: 1.5 for the transformer's training step, 1.3 for the convolutional one, 8 for the loop of tiny operations.
 """
 
@@ -55,7 +55,16 @@ class Block(nn.Module):
 
 def convolutional(device: str) -> Step:
     """A training step: 8 blocks from 32 to 256 channels, batch 4 of 64 x 64, SGD with momentum."""
-    widths = [(3, 32, 1), (32, 32, 1), (32, 64, 2), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1)]
+    widths = [
+        (3, 32, 1),
+        (32, 32, 1),
+        (32, 64, 2),
+        (64, 64, 1),
+        (64, 128, 2),
+        (128, 128, 1),
+        (128, 256, 2),
+        (256, 256, 1),
+    ]
     blocks = [Block(*shape) for shape in widths]
     model = nn.Sequential(*blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 10)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)

@@ -9,7 +9,12 @@ from samedevice.simulation.machine import active, current, parse_machine
 
 @pytest.mark.parametrize(
     ("text", "names"),
-    [("cuda", ("cuda:0",)), ("cuda:2", ("cuda:0", "cuda:1")), ("mps", ("mps:0",)), ("xpu:3", ("xpu:0", "xpu:1", "xpu:2"))],
+    [
+        ("cuda", ("cuda:0",)),
+        ("cuda:2", ("cuda:0", "cuda:1")),
+        ("mps", ("mps:0",)),
+        ("xpu:3", ("xpu:0", "xpu:1", "xpu:2")),
+    ],
 )
 def test_a_machine_is_described_by_kind_and_number(text, names):
     assert parse_machine(text).names == names

@@ -43,7 +43,9 @@ def test_patches_of_one_attribute_nest():
 
 def test_items_are_as_before():
     mapping = {"kept": 1}
-    with Applied([ItemPatch(mapping, "kept", 2), ItemPatch(mapping, "new", 3), ItemPatch(mapping, "gone", Patch.ABSENT)]):
+    with Applied(
+        [ItemPatch(mapping, "kept", 2), ItemPatch(mapping, "new", 3), ItemPatch(mapping, "gone", Patch.ABSENT)]
+    ):
         assert mapping == {"kept": 2, "new": 3}
     assert mapping == {"kept": 1}
 

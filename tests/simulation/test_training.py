@@ -82,7 +82,10 @@ def graph(device):
 
 
 def adversarial(device):
-    generator, critic = nn.Linear(4, 3).to(device), nn.Sequential(nn.Linear(3, 5), nn.LeakyReLU(), nn.Linear(5, 1)).to(device)
+    generator, critic = (
+        nn.Linear(4, 3).to(device),
+        nn.Sequential(nn.Linear(3, 5), nn.LeakyReLU(), nn.Linear(5, 1)).to(device),
+    )
     optimizers = [torch.optim.Adam(m.parameters(), betas=(0.5, 0.9)) for m in (generator, critic)]
     losses = []
     for _ in range(3):
