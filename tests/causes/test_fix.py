@@ -32,3 +32,35 @@ def test_a_cause_said_to_need_a_person_is_left_alone(cause, example):
 def test_what_is_right_is_left_alone(cause):
     for script in (*(example.right for example in cause.examples), *cause.clean):
         assert fix_text(script, "example.py", unsafe=True) == script
+
+
+BEFORE_INIT = """\
+    def __init__(self):
+        self.scale = torch.ones(3)
+        super().__init__()
+"""
+NAME_IN_CLASS = """\
+    scale = None
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.ones(3)
+"""
+
+
+@pytest.mark.parametrize("body", [BEFORE_INIT, NAME_IN_CLASS], ids=["before-init", "name-in-class"])
+def test_an_attribute_that_register_buffer_would_refuse_is_moved_at_its_use(body):
+    script = f"""\
+import torch
+from torch import nn
+
+
+class Scale(nn.Module):
+{body}
+    def forward(self, x):
+        return self.scale * x
+
+
+Scale().to("cuda")(torch.ones(3, device="cuda"))
+"""
+    assert fix_text(script, "example.py") == script.replace("self.scale * x", "self.scale.to(x.device) * x")

@@ -21,8 +21,16 @@ def met():
         ),
         reasons=("self.pe is a plain attribute of model, so model.to() passed it by.",),
         fix=Fix(
-            'self.register_buffer("pe", pe)',
-            (Edit("train.py", 12, 12, "        self.pe = pe", '        self.register_buffer("pe", pe)'),),
+            'self.register_buffer("pe", pe, persistent=False)',
+            (
+                Edit(
+                    "train.py",
+                    12,
+                    12,
+                    "        self.pe = pe",
+                    '        self.register_buffer("pe", pe, persistent=False)',
+                ),
+            ),
             safe=False,
         ),
     )

@@ -46,7 +46,7 @@ def test_the_page_says_what_the_text_says(run_report):
     page = to_html(run_report)
     for part in ("self.pe", "train.py:31 in forward", "SD103 plain-attribute", "passed it by", "cpu (wanted: cuda:0)"):
         assert part in page
-    assert "<ins>+         self.register_buffer(&quot;pe&quot;, pe)</ins>" in page
+    assert "<ins>+         self.register_buffer(&quot;pe&quot;, pe, persistent=False)</ins>" in page
 
 
 def test_user_text_is_escaped(run_report, met):

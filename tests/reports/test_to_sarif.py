@@ -183,7 +183,7 @@ def test_a_fix_replaces_whole_lines(run_report):
     (replacement,) = change["replacements"]
     old = "        self.pe = pe"
     assert replacement["deletedRegion"] == {"startLine": 12, "startColumn": 1, "endLine": 12, "endColumn": len(old) + 1}
-    assert replacement["insertedContent"]["text"] == '        self.register_buffer("pe", pe)'
+    assert replacement["insertedContent"]["text"] == '        self.register_buffer("pe", pe, persistent=False)'
 
 
 def test_lines_that_go_take_their_line_break_with_them(run_report, met):

@@ -13,10 +13,10 @@ add: self.pe is on cpu, x is on cuda:0
   at train.py:31 in forward: return x + self.pe[:, : x.size(1)]
   self.pe: cpu, float32[1, 512, 64]; from train.py:12: self.pe = pe
   self.pe is a plain attribute of model, so model.to() passed it by.
-Mend: self.register_buffer("pe", pe)
+Mend: self.register_buffer("pe", pe, persistent=False)
   train.py:12
   -         self.pe = pe
-  +         self.register_buffer("pe", pe)
+  +         self.register_buffer("pe", pe, persistent=False)
 Cause SD103 plain-attribute; `samedevice causes SD103` tells more
 
 1 device fault in train.py on simulated cuda:0

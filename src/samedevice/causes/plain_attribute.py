@@ -8,7 +8,7 @@ CAUSE = Cause(
     summary="A tensor kept as a plain attribute of a module is not moved by the module's `.to()`.",
     why=(
         "`Module.to()`, `.cuda()` and `.cpu()` move parameters and buffers. A tensor assigned to `self` is "
-        "neither, so it stays where it was made, and it is missing in `state_dict()` too."
+        "neither, so it stays where it was made, and `state_dict()` does not save it."
     ),
     source="https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer",
     examples=(
@@ -38,7 +38,7 @@ from torch import nn
 class Position(nn.Module):
     def __init__(self, length, width):
         super().__init__()
-        self.register_buffer("table", torch.randn(length, width))
+        self.register_buffer("table", torch.randn(length, width), persistent=False)
 
     def forward(self, x):
         return x + self.table[: x.size(1)]
@@ -88,8 +88,7 @@ print(model(torch.rand(2, 8, device="cuda")).shape)
 """,
     ),
     fix_safety=(
-        "A buffer is saved in `state_dict()`, so a checkpoint written before lacks its key. "
-        "`persistent=False` keeps old checkpoints loading. A tensor that is to be trained belongs in "
-        "`nn.Parameter` instead."
+        "Safe: `persistent=False` keeps the buffer out of `state_dict()`, as the attribute was, so checkpoints go on "
+        "loading. Leave it out to have the tensor saved. One that is to be trained belongs in `nn.Parameter` instead."
     ),
 )

@@ -64,12 +64,23 @@ def _fix(fact: _Fact, source: Source) -> Fix | None:
     if not held.in_module or statement is None:
         return mending.move_at_use(fact, source)
     value = source.segment(statement.value)
-    text = f'self.register_buffer("{held.name}", {value})'
+    # Out of the state dict as before, so that checkpoints go on loading.
+    text = f'{source.segment(_owner(statement))}.register_buffer("{held.name}", {value}, persistent=False)'
     return Fix(text, (edits.replace(source, statement, text),))
 
 
+def _owner(statement: ast.Assign) -> ast.expr:
+    target = statement.targets[0]
+    assert isinstance(target, ast.Attribute)
+    return target.value
+
+
 def _assignment(source: Source, held: Held) -> ast.Assign | None:
-    """The statement `self.name = value`, where it is the only one that sets the attribute and stands in `__init__`."""
+    """The statement `self.name = value` that may become `register_buffer`.
+
+    It is the only one that sets the attribute and stands in `__init__`. `register_buffer` would refuse it ahead of
+    `super().__init__()`, and a name that the class has, too.
+    """
     if not held.function.endswith(".__init__"):
         return None
     stores = [
@@ -79,10 +90,27 @@ def _assignment(source: Source, held: Held) -> ast.Assign | None:
     ]
     if stores != [held.node]:
         return None
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and node.targets == [held.node]:
-            return node
+    for owner in ast.walk(source.tree):
+        for node in ast.walk(owner) if isinstance(owner, ast.ClassDef) else ():
+            if isinstance(node, ast.Assign) and node.targets == [held.node]:
+                return node if _registers(owner, node, held.name) else None
     return None
+
+
+def _registers(owner: ast.ClassDef, statement: ast.Assign, name: str) -> bool:
+    constructed = [
+        node.lineno
+        for node in ast.walk(owner)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__"
+    ]
+    of_class = {
+        target.id
+        for node in owner.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    return name not in of_class and all(line < statement.lineno for line in constructed)
 
 
 RULE: Rule[_Fact] = Rule("SD103", "plain-attribute", (Conflict, LostLeaf), _claims, _message, at=_at, fix=_fix)
