@@ -90,8 +90,8 @@ def _assignment(source: Source, held: Held) -> ast.Assign | None:
     ]
     if stores != [held.node]:
         return None
-    for owner in ast.walk(source.tree):
-        for node in ast.walk(owner) if isinstance(owner, ast.ClassDef) else ():
+    for owner in (node for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef)):
+        for node in ast.walk(owner):
             if isinstance(node, ast.Assign) and node.targets == [held.node]:
                 return node if _registers(owner, node, held.name) else None
     return None
