@@ -420,6 +420,9 @@ def test_weights_in_a_partial_criterion():
         assert found(check(nn.Linear(2, 2).cuda(), criterion=criterion)) == [
             ("criterion-not-moved", 'criterion.keywords["weight"]')
         ]
+        (finding,) = check(nn.Linear(2, 2).cuda(), criterion=criterion).findings
+        exec(finding.fix.summary, {"criterion": criterion})
+        assert check(nn.Linear(2, 2).cuda(), criterion=criterion).ok
         assert check(nn.Linear(2, 2).cuda(), criterion=nn.functional.cross_entropy).ok
 
 

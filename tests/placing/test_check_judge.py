@@ -182,7 +182,7 @@ def test_an_optimizer_of_another_model():
     ]
     (finding,) = judge(found)
     assert (finding.cause, finding.culprit.name) == ("optimizer-stale-params", "optimizer")
-    assert finding.message == "every parameter of the optimizer is none of the model's parameters."
+    assert finding.message == "the optimizer has none of the model's parameters."
     assert "model.weight" in finding.reasons[0]
 
 
@@ -193,3 +193,12 @@ def test_an_unheld_parameter_alone_is_a_warning():
     ]
     (finding,) = judge(found)
     assert (finding.cause, finding.severity, finding.culprit.name) == ("optimizer-stale-params", "warning", "model.b")
+
+
+def test_a_model_on_meta_is_what_is_wrong_and_not_the_batch():
+    placements = [Placement("model", "model.weight", "meta", (2,), "", "parameter")]
+    placements += [Placement("batch", "batch", "cpu", (2,), "", "input")]
+    (finding,) = judge(placements)
+    assert (finding.code, finding.expected_device) == ("SD102", "cpu")
+    assert finding.fix.summary == 'model.to_empty(device="cpu"), then load its weights: on meta it has none'
+    assert judge([placements[0], Placement("batch", "batch", "meta", (2,), "", "input")]) == ()

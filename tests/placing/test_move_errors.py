@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
+import unittest.mock
 
 import pytest
 import torch
@@ -212,3 +214,54 @@ def test_a_device_by_keyword_only():
             return device
 
     assert move_to_device([Stored()], "meta")[0] == torch.device("meta")
+
+
+class Refuses(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        raise RuntimeError("not to be touched")
+
+
+class WithoutInit(nn.Module):
+    def __init__(self):
+        self.__dict__["scale"] = torch.ones(1)
+
+
+@pytest.mark.parametrize("odd", [torch.ones(1).as_subclass(Refuses), WithoutInit()], ids=["subclass", "module"])
+def test_what_cannot_even_be_asked_is_named(odd):
+    kind = type(odd).__name__
+    with pytest.raises(MoveError, match=rf'batch\["a"\]\[1\], of type {kind}, could not be moved to meta'):
+        move_to_device({"a": [torch.ones(1), odd]}, "meta")
+
+
+class Constant(enum.Enum):
+    EYE = torch.eye(2)
+
+
+@dataclasses.dataclass
+class Shape:
+    corners: torch.Tensor
+
+
+class Figure(Shape, enum.Enum):
+    SQUARE = torch.zeros(4)
+
+
+@pytest.mark.parametrize("member", [Constant.EYE, Figure.SQUARE])
+def test_a_member_of_an_enum_stays_the_only_one_of_its_name(member):
+    assert move_to_device([member, torch.ones(1)], "meta")[0] is member
+    with pytest.raises(LeftBehind, match=r"batch\[0\]\._value_.*: a tensor on cpu"):
+        move_to_device([member], "meta", strict=True)
+
+
+@pytest.mark.parametrize("cls", [torch.Tensor, nn.Parameter, nn.Linear])
+def test_tensors_and_modules_cannot_be_registered(cls):
+    with pytest.raises(UsageError, match=f"{cls.__name__} is a tensor or a module"):
+        register_container(cls)
+
+
+@pytest.mark.parametrize("spec", [torch.Tensor, nn.Module])
+def test_a_mock_that_says_it_is_a_tensor_or_a_module_is_passed_by(spec):
+    stand_in = unittest.mock.NonCallableMock(spec=spec)
+    assert move_to_device([stand_in, torch.ones(1)], "meta", strict=False)[0] is stand_in
+    move_to_device([stand_in, torch.ones(1)], "meta", strict=True)

@@ -44,7 +44,15 @@ def careful_move(obj: Any, device: torch.device, non_blocking: bool, moved_befor
 
 def _elsewhere(leaves: list[Any], device: torch.device) -> list[Any]:
     """The leaves but for tensors that are there; whether anything else is there, only its own `to` knows."""
-    return [leaf for leaf in leaves if not isinstance(leaf, Tensor) or leaf.device != device]
+    found: list[Any] = []
+    leaf = None
+    try:
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor) or leaf.device != device:
+                found.append(leaf)
+    except Exception as error:  # a tensor subclass answers for its device itself
+        raise PartError(leaf) from error
+    return found
 
 
 class _Move:
@@ -78,9 +86,9 @@ class _Move:
 
     def _move_itself(self, leaf: Any) -> None:
         """Once, also if it is met again: what is remembered has been moved."""
-        if not self._undo.remember(leaf):
-            return
         try:
+            if not self._undo.remember(leaf):
+                return
             moved = move_itself(leaf, self._device, self._non_blocking)
         except Exception as error:
             raise PartError(leaf) from error
@@ -116,7 +124,7 @@ def move_error(obj: Any, root: str, part: Any, cause: BaseException | None, devi
         A `MoveError`, which is also an out-of-memory error where that is the cause.
     """
     path = next((path for path, value in walk(obj, root) if value is part), f"an attribute of a tensor in {root}")
-    origin = f"on {part.device}" if isinstance(part, Tensor) else f"of type {type(part).__qualname__}"
+    origin = f"on {part.device}" if type(part) is Tensor else f"of type {type(part).__qualname__}"
     kind = _MoveOutOfMemory if isinstance(cause, torch.OutOfMemoryError) else MoveError
     return kind(
         f"{path}, {origin}, could not be moved to {device}; nothing was changed. {type(cause).__name__}: {cause}"

@@ -100,6 +100,11 @@ def _devices(placements: Sequence[Placement]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p.device for p in placements if p.kind in (*REGISTERED, "input") and not joins_any(p)))
 
 
+def _rank(device: str | None) -> int:
+    """Of two devices that model and inputs are on, the one with the higher rank is where the work is to be done."""
+    return (*reversed(NO_ACCELERATOR), device).index(device)
+
+
 def _model(model: Sequence[Placement], batch: Sequence[Placement], flow: Flow) -> Iterator[Finding]:
     registered = _registered(model)
     if not registered:
@@ -110,8 +115,8 @@ def _model(model: Sequence[Placement], batch: Sequence[Placement], flow: Flow) -
     home = flow.starts_from or flow.device or home_of_model(model)
     astray = [placement for placement in registered if placement.device != home]
     if not astray:
-        awaited = next((d for d in _devices(batch) if d not in NO_ACCELERATOR), None)
-        if flow.device is None and home == "cpu" and awaited and not flow.moves_inputs:
+        awaited = next((d for d in _devices(batch) if _rank(d) > _rank(home)), None)
+        if flow.device is None and awaited and not flow.moves_inputs:
             yield _left_behind("SD102", registered, registered, awaited, "The inputs are there already.")
         return
     names = cover([p.path for p in astray], [p.path for p in registered])
@@ -130,6 +135,9 @@ def _left_behind(
     code: str, astray: Sequence[Placement], registered: Sequence[Placement], expected: str | None, reason: str
 ) -> Finding:
     names = cover([placement.path for placement in astray], [placement.path for placement in registered])
+    fix = f'{names[0]}.to("{expected}")'
+    if astray[0].device == "meta":
+        fix = f'{names[0]}.to_empty(device="{expected}"), then load its weights: on meta it has none'
     return blame(
         code,
         astray,
@@ -137,7 +145,7 @@ def _left_behind(
         name=names[0],
         expected=expected,
         reasons=(reason,),
-        fix=f'{names[0]}.to("{expected}")',
+        fix=fix,
     )
 
 
@@ -189,16 +197,21 @@ def _gradients(model: Sequence[Placement]) -> Iterator[Finding]:
 def _criterion(criterion: Sequence[Placement], wanted: Sequence[str]) -> Iterator[Finding]:
     tensors = [placement for placement in criterion if placement.kind in (*REGISTERED, "argument")]
     astray = [p for p in tensors if wanted and p.device not in wanted and not joins_any(p)]
-    if astray:
-        names = [placement.path for placement in astray]
-        yield blame(
-            "SD122",
-            astray,
-            f"{listed(names)} {'is' if len(names) == 1 else 'are'} on {_on(astray)}, the model is on {listed(wanted)}",
-            expected=wanted[0],
-            reasons=("A loss that holds tensors is a module as well: it moves by a `.to()` of its own.",),
-            fix=f'criterion = criterion.to("{wanted[0]}")',
-        )
+    if not astray:
+        return
+    names = [placement.path for placement in astray]
+    if astray[0].kind == "argument":
+        moved, reason = names[0], "What `functools.partial` holds is moved by no `.to()`."
+    else:
+        moved, reason = "criterion", "A loss that holds tensors is a module as well: it moves by a `.to()` of its own."
+    yield blame(
+        "SD122",
+        astray,
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} on {_on(astray)}, the model is on {listed(wanted)}",
+        expected=wanted[0],
+        reasons=(reason,),
+        fix=f'{moved} = {moved}.to("{wanted[0]}")',
+    )
 
 
 def _on(astray: Sequence[Placement]) -> str:

@@ -78,12 +78,12 @@ def _parameters(optimizer: Sequence[Placement]) -> Iterator[Finding]:
     )
     if stale:
         names = [placement.path for placement in stale]
-        which = listed(names) if held else "every parameter of the optimizer"
+        which = f"{listed(names)} {'is' if len(names) == 1 else 'are'} none" if held else "the optimizer has none"
         missing = f" No optimizer trains {listed([p.path for p in unheld])} of the model." if unheld else ""
         yield blame(
             "SD202",
             stale,
-            f"{which} {'is' if len(names) == 1 or not held else 'are'} none of the model's parameters",
+            f"{which} of the model's parameters",
             name=None if held else "optimizer",
             reasons=("The optimizer steps on tensors that the model no longer uses; nothing is raised." + missing,),
             fix="make the optimizer after the last change to the model's parameters",

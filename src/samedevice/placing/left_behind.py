@@ -43,24 +43,29 @@ def refuse_left_behind(obj: Any, device: torch.device, root: str) -> None:
     )
 
 
+def _is_a(cls: type, value: Any) -> bool:
+    """Whether `value` is one in truth: mocks and proxies only say so, through `__class__`."""
+    return issubclass(type(value), cls)
+
+
 def _left_behind(obj: Any, device: torch.device, root: str) -> Iterator[tuple[Path, str]]:
     for path, value in walk(obj, root):
-        if isinstance(value, nn.Module):
+        if _is_a(nn.Module, value):
             yield from _unregistered(value, path, device)
         elif KINDS[type(value)] is OPAQUE:
             yield from _inside(value, path, device)
         elif isinstance(value, dict):
             for key in value:
-                if isinstance(key, Tensor) and key.device != device:
+                if _is_a(Tensor, key) and key.device != device:
                     yield path, f"a key is a tensor on {key.device}"
 
 
 def _inside(obj: Any, path: Path, device: torch.device) -> Iterator[tuple[Path, str]]:
     for inner, value in walk(obj, path, kinds=INSIDE):
-        if isinstance(value, Tensor):
+        if _is_a(Tensor, value):
             if value.device != device:
                 yield inner, f"a tensor on {value.device}"
-        elif isinstance(value, nn.Module):
+        elif _is_a(nn.Module, value):
             if any(tensor.device != device for tensor in (*value.parameters(), *value.buffers())):
                 yield inner, f"a module that is not on {device}"
         elif isinstance(value, Iterator) and not hasattr(value, "fileno"):

@@ -18,13 +18,13 @@ from samedevice.trees.path import Step, attribute
 from samedevice.trees.standard import standard
 from samedevice.trees.third_party import instead_of_to, without_to
 
-__all__ = ["KINDS", "register_container", "unregister_container"]
+__all__ = ["KINDS", "is_tensor_or_module", "register_container", "unregister_container"]
 
 Class = TypeVar("Class", bound=type)
 
 _ATOMS = (
     *(str, bytes, bytearray, int, float, complex, type(None), type(...), range, slice, memoryview, array),
-    *(type, enum.Enum, FunctionType, BuiltinFunctionType, MethodType, ModuleType),
+    *(type, FunctionType, BuiltinFunctionType, MethodType, ModuleType),
 )
 _MOST_TYPES = 4096
 """Past this many the table begins anew, so that classes made on the fly do not live for ever."""
@@ -85,7 +85,16 @@ def _kind_of(cls: type) -> Kind:
             return _registered[base] or AttributesOf(cls)
     if issubclass(cls, _ATOMS):
         return ATOM
+    if issubclass(cls, enum.Enum):
+        # There is one of each member, even where its class is a dataclass too.
+        return OPAQUE
     return instead_of_to(cls) or (LEAF if _moves_itself(cls) else without_to(cls) or standard(cls) or _by_shape(cls))
+
+
+def is_tensor_or_module(cls: type) -> bool:
+    """Whether it is PyTorch's own to move, told by the names of its bases: torch is not imported here."""
+    names = (f"{base.__module__}.{base.__qualname__}" for base in cls.__mro__)
+    return any(name in ("torch.Tensor", "torch.nn.modules.module.Module") for name in names)
 
 
 def _moves_itself(cls: type) -> bool:
@@ -138,12 +147,15 @@ def register_container(
         The class, so that this can decorate it.
 
     Raises:
-        UsageError: the class is registered or built in already, or only one of the two functions is given.
+        UsageError: the class is registered or built in already, or a tensor or module, or only one of the two functions
+            is given.
     """
     if not isinstance(cls, type):
         raise UsageError(f"register_container takes a class, not {cls!r}")
     if cls in _registered:
         raise UsageError(f"{cls.__qualname__} is registered already; unregister_container({cls.__qualname__}) first")
+    if is_tensor_or_module(cls):
+        raise UsageError(f"{cls.__qualname__} is a tensor or a module, which moves as PyTorch moves it")
     if not is_python_class(cls):
         raise UsageError(f"{cls.__qualname__} is a type of Python itself, which moves as it always does")
     if (children is None) != (rebuild is None):

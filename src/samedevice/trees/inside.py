@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from samedevice.trees.attributes import AttributesOf, has_attributes, is_python_class
-from samedevice.trees.containers import KINDS
+from samedevice.trees.containers import KINDS, is_tensor_or_module
 from samedevice.trees.kinds import LEAF, OPAQUE, Container, Get, Kind
 from samedevice.trees.path import Step, attribute, item
 
@@ -58,10 +58,9 @@ INSIDE = _Inside()
 
 def _kind_inside(cls: type) -> Kind:
     kind = KINDS[cls]
-    names = {f"{base.__module__}.{base.__qualname__}" for base in cls.__mro__}
-    if kind not in (OPAQUE, LEAF) or names & {"torch.Tensor", "torch.nn.modules.module.Module"}:
+    if kind not in (OPAQUE, LEAF) or is_tensor_or_module(cls):
         return kind
-    if "numpy.ndarray" in names:
+    if any((base.__module__, base.__qualname__) == ("numpy", "ndarray") for base in cls.__mro__):
         return _Array()
     if issubclass(cls, functools.partial):
         return _Partial()
