@@ -4,6 +4,8 @@ import textwrap
 
 import pytest
 
+from samedevice.explaining import gathering
+
 NAMES = {
     "an attribute": (
         "self.pe",
@@ -257,9 +259,13 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("origins", [True, False], ids=["recorded", "read"])
+@pytest.mark.parametrize("how", ["recorded", "read", "bare"])
 @pytest.mark.parametrize("case", NAMES)
-def test_the_name_is_the_users(case, origins, run_script):
+def test_the_name_is_the_users(case, how, run_script, monkeypatch):
+    """`recorded`: with origins. `read`: from the operands and the source. `bare`: as a real machine raises it."""
+    if how == "bare":
+        monkeypatch.setattr(gathering, "fault_of", lambda error: None)
+    origins = how == "recorded"
     name, script = NAMES[case]
     ran = run_script(f'A = torch.zeros(3, device="cuda")\n{textwrap.dedent(script)}', origins=origins)
     assert ran.finding is not None, ran.error

@@ -10,6 +10,7 @@ from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import describe, device_of, is_tensor
 from samedevice.explaining.mending.mend import mend
 from samedevice.explaining.operands import Seen
+from samedevice.explaining.operations import operation_of
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import value_of
 from samedevice.explaining.where_made import Made
@@ -31,7 +32,8 @@ def finding_from(evidence: Evidence, verdict: Verdict) -> Finding:
     culprit = _culprit(evidence, verdict, made)
     error = evidence.error
     reasons = tuple(reason for reason in (_side_reason(evidence), verdict.reason) if reason)
-    operation = evidence.fault.operation if evidence.fault is not None else _spoken_operation(evidence.recognised)
+    operation = evidence.fault.operation if evidence.fault is not None else None
+    operation = operation or operation_of(evidence.recognised, evidence.frame)
     return Finding(
         code=code_of(verdict.slug),
         cause=verdict.slug,
@@ -127,13 +129,6 @@ def _side_reason(evidence: Evidence) -> str:
     return evidence.side.reason if evidence.side is not None else ""
 
 
-def _spoken_operation(recognised: Recognised | None) -> str | None:
-    operator = recognised.operator if recognised is not None else None
-    if operator is None:
-        return None
-    return operator if "." in operator else f"aten::{operator}"
-
-
 def finding_from_message(fault: BaseException | str, recognised: Recognised) -> Finding:
     """What the message alone says, when the program could not be read."""
     text = fault if isinstance(fault, str) else text_of(fault)
@@ -142,7 +137,7 @@ def finding_from_message(fault: BaseException | str, recognised: Recognised) -> 
     message = text[recognised.start : recognised.end]
     return Finding(
         code=code_of(slug), cause=slug, message=message, location=None, raised=Raised(kind, message),
-        operation=_spoken_operation(recognised), expected_device=_said_to_be_expected(recognised),
+        operation=operation_of(recognised, None), expected_device=_said_to_be_expected(recognised),
         operands=operands_said(recognised),
     )  # fmt: skip
 

@@ -10,11 +10,12 @@ from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, user_frames
 from samedevice.explaining.live import device_of, is_tensor, same_storage
 from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
-from samedevice.explaining.operands import Seen, operands_of
-from samedevice.explaining.routes import search
+from samedevice.explaining.operands import Seen, operands_of_fault
+from samedevice.explaining.routes import search_all
 from samedevice.explaining.sides import Side, choose_side
 from samedevice.explaining.sources import read_source
 from samedevice.explaining.special import special_suspect
+from samedevice.explaining.unattached import operands_without_fault
 from samedevice.explaining.where_made import Made, Origins, discarded_move, root_made, where_made
 from samedevice.faults import fault_of
 from samedevice.messages import Recognised
@@ -28,7 +29,10 @@ def gather(error: BaseException, recognised: Recognised | None, origins: Origins
     fault = fault_of(error)
     evidence = Evidence(error, frames, fault, recognised, origins=origins)
     evidence.suspect = special_suspect(recognised, frames)
-    evidence.seen = operands_of(fault, frames[-1] if frames else None)
+    if fault is not None:
+        evidence.seen = operands_of_fault(fault, evidence.frame)
+    elif evidence.frame is not None:
+        evidence.seen = operands_without_fault(error, evidence.frame, recognised)
     if evidence.suspect is None:
         suspects = {id(one): follow(one, frames) for one in evidence.seen}
         evidence.side = choose_side(
@@ -85,10 +89,9 @@ def _before_copy(suspect: Suspect | None, frames: list[UserFrame], origins: Orig
     source = origins.source_of(suspect.value) if origin is not None and origin.event == "copied" else None
     if source is None or device_of(source) != suspect.device:
         return suspect
-    for depth in range(len(frames) - 1, -1, -1):
-        for route in search(frames[depth], lambda value: is_tensor(value) and same_storage(value, source)):
-            if any(step.kind == "attribute" for step in route.steps):
-                return follow_route(route, frames, depth)
+    for route in search_all(reversed(frames), lambda value: is_tensor(value) and same_storage(value, source)):
+        if any(step.kind == "attribute" for step in route.steps):
+            return follow_route(route, frames, frames.index(route.frame))
     return suspect
 
 

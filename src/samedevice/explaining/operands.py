@@ -1,7 +1,6 @@
 """Which tensors took part in the failing operation, and which expression of the failing line is each.
 
-With a `Fault` attached the tensors are known; without one they are the tensors that the running expression names, and
-those of the module, optimizer or other object that it calls.
+With a `Fault` attached the tensors are known; `unattached` finds those of a failure without one.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import describe, device_of, is_module, is_tensor, same_storage, tensors_of_module
+from samedevice.explaining.live import device_of, is_module, is_tensor, same_storage, tensors_of_module
 from samedevice.explaining.reading import is_container, members
 from samedevice.explaining.routes import Route, Step, resolve, search
 from samedevice.explaining.syntax import arguments_of, lenders
 from samedevice.faults import Fault
 
-__all__ = ["Seen", "device_of_route", "find_inside", "leaves", "operands_of"]
+__all__ = ["Seen", "device_of_route", "find_inside", "leaves", "operands_of_fault", "placed"]
 
 _Argument: TypeAlias = "tuple[str | None, ast.expr]"
 """Keyword or None, and expression."""
@@ -49,20 +48,18 @@ class Seen:
         return ""
 
 
-def operands_of(fault: Fault | None, frame: UserFrame | None) -> list[Seen]:
-    """The tensors of the failing operation.
+def operands_of_fault(fault: Fault, frame: UserFrame | None) -> list[Seen]:
+    """The tensors of the failing operation, as the code that refused it knew them.
 
     Args:
-        fault: what the refusing code attached to the exception, if anything.
+        fault: what was attached to the exception.
         frame: the innermost frame of the user's own code.
 
     Returns:
         In the order of the operation's arguments; each with its expression or route where one was found.
     """
-    if fault is None:
-        return _from_statement(frame) if frame is not None else []
     seen = [Seen(ref.tensor(), ref.device, ref.shape, ref.dtype, ref.argument) for ref in fault.operands]
-    return _placed(seen, frame) if frame is not None else seen
+    return placed(seen, frame) if frame is not None else seen
 
 
 def leaves(node: ast.AST, frame: UserFrame) -> Iterator[Route]:
@@ -105,7 +102,8 @@ def find_inside(start: Route, tensor: Any) -> Route | None:
     return None
 
 
-def _placed(seen: list[Seen], frame: UserFrame) -> list[Seen]:
+def placed(seen: list[Seen], frame: UserFrame) -> list[Seen]:
+    """`seen`, each with the expression of the running line that it is, or the way to it from there."""
     running = frame.running
     arguments = arguments_of(running) if running is not None else []
     used: set[int] = set()
@@ -190,42 +188,3 @@ def _anywhere(one: Seen, frame: UserFrame) -> Seen:
     tensor = one.tensor
     found = next(search(frame, lambda value: is_tensor(value) and same_storage(value, tensor)), None)
     return replace(one, route=found)
-
-
-def _from_statement(frame: UserFrame) -> list[Seen]:
-    """Without a fault: the tensors that the running expression names or its callee holds, each storage once."""
-    running = frame.running or frame.statement
-    found: list[Seen] = []
-    for _, node in arguments_of(running) if running is not None else []:
-        for leaf in leaves(node, frame):
-            found.extend(_seen_from(leaf, node))
-    for call in [node for node in ast.walk(running) if isinstance(node, ast.Call)] if running is not None else []:
-        callee = resolve(call.func, frame)
-        if callee is not None and is_module(callee.value):
-            found.extend(_seen_from(callee, None))
-    return _each_once(found)
-
-
-def _seen_from(leaf: Route, node: ast.expr | None) -> list[Seen]:
-    if is_tensor(leaf.value):
-        return [Seen(leaf.value, *describe(leaf.value), None, node, leaf)]
-    result: dict[str, Seen] = {}
-    for path, kind, tensor in tensors_of_module(leaf.value):
-        device, shape, dtype = describe(tensor)
-        step = _steps_to(leaf, path, kind, tensor)
-        result.setdefault(device, Seen(tensor, device, shape, dtype, None, node, step))
-    return list(result.values())
-
-
-def _steps_to(leaf: Route, path: str, kind: str, tensor: Any) -> Route:
-    return find_inside(leaf, tensor) or Route(
-        leaf.frame, leaf.base, leaf.scope, (*leaf.steps, Step(leaf.value, kind, path)), tensor
-    )
-
-
-def _each_once(found: list[Seen]) -> list[Seen]:
-    kept: list[Seen] = []
-    for one in found:
-        if not any(same_storage(one.tensor, other.tensor) for other in kept):
-            kept.append(one)
-    return kept

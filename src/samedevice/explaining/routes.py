@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import is_module, is_optimizer, is_tensor
 from samedevice.explaining.reading import MISSING, attribute, item, kind_of, members
 
-__all__ = ["Route", "Step", "key_text", "resolve", "search", "value_of"]
+__all__ = ["Route", "Step", "key_text", "resolve", "search", "search_all", "value_of"]
 
 _MOST_VISITED = 20_000
 _DEEPEST = 7
@@ -125,18 +125,36 @@ def value_of(node: ast.AST | None, frame: UserFrame) -> Any:
     return MISSING if route is None else route.value
 
 
-def search(frame: UserFrame, wanted: Callable[[Any], bool], *, everywhere: bool = False) -> Iterator[Route]:
+def search_all(frames: Iterable[UserFrame], wanted: Callable[[Any], bool]) -> Iterator[Route]:
+    """`search` in several frames, no object looked into twice: what the first frame reaches, it alone reports.
+
+    Args:
+        frames: the first to be searched first.
+        wanted: a test that runs no code of the user's.
+
+    Yields:
+        As `search`.
+    """
+    seen: set[int] = set()
+    for frame in frames:
+        yield from search(frame, wanted, seen=seen)
+
+
+def search(
+    frame: UserFrame, wanted: Callable[[Any], bool], *, everywhere: bool = False, seen: set[int] | None = None
+) -> Iterator[Route]:
     """Routes from the variables of `frame` to every object that is `wanted`, the shortest first.
 
     Args:
         frame: where to start: its locals, then the globals of its file.
         wanted: a test that runs no code of the user's.
         everywhere: True looks on inside objects that were wanted.
+        seen: identities of objects that need no second look; grows.
 
     Yields:
         At most one route for each object and owner. The search ends after a fixed number of objects.
     """
-    seen: set[int] = set()
+    seen = set() if seen is None else seen
     queue: deque[Route] = deque(_variables(frame))
     visited = 0
     while queue and visited < _MOST_VISITED:

@@ -109,6 +109,9 @@ def in_source(suspect: Suspect) -> Made | None:
             made = _held_by(suspect.route.steps[index], suspect.frame)
             if made is not None:
                 return made
+    entry = _entry_set(suspect)
+    if entry is not None:
+        return entry
     if suspect.binding is not None:
         return Made(suspect.frame.file, suspect.binding.line, suspect.frame.function)
     default = default_argument(suspect)
@@ -256,6 +259,19 @@ def _assigned_from_outside(step: Step, frame: UserFrame) -> Made | None:
             isinstance(target, ast.Attribute) and target.attr == step.key for target in node.targets
         ):
             return Made(frame.file, node.lineno, getattr(frame.source.function_at(node.lineno), "name", ""))
+    return None
+
+
+def _entry_set(suspect: Suspect) -> Made | None:
+    """`table[key] = …` for an entry of a container that a global variable holds."""
+    route = suspect.route
+    if route is None or route.scope != "global" or not route.steps or route.steps[0].kind != "item":
+        return None
+    source = route.frame.source
+    for node in [node for node in ast.walk(source.tree) if isinstance(node, ast.Assign)]:
+        entries = [target for target in node.targets if isinstance(target, ast.Subscript)]
+        if any(source.text_of(target.value) == route.base for target in entries):
+            return Made(source.file, node.lineno, getattr(source.function_at(node.lineno), "name", ""))
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import is_module
-from samedevice.explaining.routes import Route, search
+from samedevice.explaining.routes import Route, search_all
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Culprit, Location
 from samedevice.usercode import is_user_file
@@ -27,17 +27,12 @@ def user_stack() -> Iterator[UserFrame]:
 
 def modules_in(stack: list[UserFrame]) -> list[Route]:
     """The outermost modules that the variables of the frames reach, each once."""
-    found: list[Route] = []
-    for frame in stack:
-        for route in search(frame, is_module):
-            if not any(route.value is known.value for known in found):
-                found.append(route)
-    return found
+    return list({id(route.value): route for route in reversed(list(search_all(stack, is_module)))}.values())[::-1]
 
 
 def name_of(thing: object, stack: list[UserFrame], default: str) -> str:
     """What the innermost frame that reaches `thing` calls it."""
-    found = next((route for frame in stack for route in search(frame, lambda value: value is thing)), None)
+    found = next(search_all(stack, lambda value: value is thing), None)
     return found.text if found is not None else default
 
 

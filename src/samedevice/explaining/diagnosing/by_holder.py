@@ -94,6 +94,9 @@ def _collected(evidence: Evidence) -> Verdict | None:
 
 def _writes_in_place(evidence: Evidence) -> bool:
     operation = evidence.fault.operation if evidence.fault is not None else ""
+    if not operation:
+        running = evidence.frame.running if evidence.frame is not None else None
+        return isinstance(running, ast.AugAssign)
     base = operation.rpartition("::")[2].partition(".")[0]
     return base.endswith("_") and base.strip("_") in _IN_PLACE
 

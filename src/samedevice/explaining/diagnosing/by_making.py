@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+from dataclasses import replace
+
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.making import calls_cached_function, fixed_device, is_cached_function, is_load, sets_in_cache
 from samedevice.explaining.routes import Route
+from samedevice.explaining.syntax import bindings_of, undressed
 
 __all__ = ["judge"]
 
 
 def judge(evidence: Evidence) -> Verdict | None:
     """The cause that the making line settles, whoever holds the tensor."""
-    return _discarded(evidence) or _loaded(evidence) or _fixed(evidence) or _cached(evidence)
+    return (
+        _discarded(evidence)
+        or _loaded(evidence)
+        or _read_from_checkpoint(evidence)
+        or _fixed(evidence)
+        or _cached(evidence)
+    )
 
 
 def _discarded(evidence: Evidence) -> Verdict | None:
@@ -27,6 +37,20 @@ def _loaded(evidence: Evidence) -> Verdict | None:
         return None
     reason = f"torch.load put it back on {evidence.device}, where it was saved"
     return Verdict("checkpoint-map-location", reason)
+
+
+def _read_from_checkpoint(evidence: Evidence) -> Verdict | None:
+    """Without a record: `self.mean = state["mean"]`, with `state = torch.load(…)` in the same function."""
+    made = evidence.made
+    if made is None or made.recorded or not isinstance(made.statement, ast.Assign):
+        return None
+    function = made.source.function_at(made.line) or made.source.tree
+    value = undressed(made.statement.value)
+    for binding in bindings_of(value.id, function) if isinstance(value, ast.Name) else ():
+        if isinstance(binding.node, ast.stmt) and is_load(binding.node):
+            reason = "it was read by torch.load, which puts tensors back where they were saved"
+            return Verdict("checkpoint-map-location", reason, made=replace(made, line=binding.line))
+    return None
 
 
 def _fixed(evidence: Evidence) -> Verdict | None:

@@ -11,7 +11,8 @@ from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_module, is_tensor, same_storage, tensors_of_module
 from samedevice.explaining.operands import Seen
-from samedevice.explaining.routes import Route, Step, search
+from samedevice.explaining.operations import operation_of
+from samedevice.explaining.routes import Route, Step, search_all
 from samedevice.explaining.sides import Side
 from samedevice.explaining.where_made import Made, Origins
 from samedevice.faults import Fault
@@ -51,6 +52,7 @@ class Evidence:
     library_files: Sequence[str] = ()
     """The files of the library frames inside the innermost user frame, outermost first."""
     _elsewhere: list[Route] | None = field(default=None, repr=False)
+    _models: list[Route] | None = field(default=None, repr=False)
 
     @property
     def kind(self) -> str:
@@ -65,11 +67,7 @@ class Evidence:
     @property
     def operation(self) -> str:
         """The base name of the failed operator, e.g. "add", without in-place underscore; "" where unknown."""
-        name = (
-            self.fault.operation
-            if self.fault is not None
-            else ((self.recognised.operator if self.recognised is not None else None) or "")
-        )
+        name = self.fault.operation if self.fault is not None else operation_of(self.recognised, self.frame) or ""
         return name.rpartition("::")[2].partition(".")[0].strip("_") if "torch." not in name else name
 
     @property
@@ -104,12 +102,10 @@ class Evidence:
 
     def models(self) -> list[Route]:
         """The modules that the user's variables name, outermost objects only, innermost frame first."""
-        found: list[Route] = []
-        for frame in reversed(self.frames):
-            for route in search(frame, is_module):
-                if not any(route.value is known.value for known in found):
-                    found.append(route)
-        return found
+        if self._models is None:
+            routes = search_all(reversed(self.frames), is_module)
+            self._models = list({id(route.value): route for route in reversed(list(routes))}.values())[::-1]
+        return self._models
 
     def called(self, pattern: str) -> bool:
         """Whether the wrong thing, or anything on the way to it, is called like `pattern`."""
@@ -120,11 +116,10 @@ class Evidence:
 
     def _search_homes(self) -> list[Route]:
         tensor = self.value
-        found: list[Route] = []
-        for frame in reversed(self.frames) if is_tensor(tensor) else ():
-            routes = search(frame, lambda value: is_tensor(value) and same_storage(value, tensor))
-            found.extend(route for route in routes if route.steps or route.scope in ("global", "closure"))
-        return found
+        if not is_tensor(tensor):
+            return []
+        routes = search_all(reversed(self.frames), lambda value: is_tensor(value) and same_storage(value, tensor))
+        return [route for route in routes if route.steps or route.scope in ("global", "closure")]
 
 
 def spanning_model(evidence: Evidence) -> Route | None:

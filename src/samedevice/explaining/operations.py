@@ -1,0 +1,85 @@
+"""Which operator failed, where neither a fault nor the message says: by the kind of message, then by the expression."""
+
+from __future__ import annotations
+
+import ast
+
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.syntax import call_name
+from samedevice.messages import Recognised
+
+__all__ = ["operation_of"]
+
+_BY_KIND = {
+    "conv-types": "convolution",
+    "lengths": "_pack_padded_sequence",
+    "numpy": "numpy",
+    "stft-window": "stft",
+    "masked-fill-mask": "masked_fill",
+    "masked-fill-value": "masked_fill_",
+    "index-device": "index",
+    "index-value": "index_put_",
+    "attention": "scaled_dot_product_attention",
+    "assigned-gradient": "set_grad",
+    "meshgrid": "meshgrid",
+    "block-diag": "block_diag",
+    "tensor-split": "tensor_split",
+    "quantile": "quantile",
+    "multi-dot": "linalg_multi_dot",
+    "pin-memory": "pin_memory",
+}
+_BY_OPERATOR: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "__lshift__",
+    ast.RShift: "__rshift__",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+_LIBRARY = ("torch", "F", "np")
+
+
+def operation_of(recognised: Recognised | None, frame: UserFrame | None) -> str | None:
+    """The operator's name, e.g. "aten::add", or None where it cannot be told.
+
+    Args:
+        recognised: the message, taken apart.
+        frame: the innermost frame of the user's own code.
+    """
+    spoken = recognised.operator if recognised is not None else None
+    if spoken is not None:
+        return spoken if "." in spoken else f"aten::{spoken}"
+    name = _BY_KIND.get(recognised.kind) if recognised is not None else None
+    name = name or _of_expression(frame.running if frame is not None else None)
+    return f"aten::{name}" if name else None
+
+
+def _of_expression(node: ast.AST | None) -> str | None:
+    if isinstance(node, ast.Expr | ast.Return | ast.Assign) and node.value is not None:
+        return _of_expression(node.value)
+    if isinstance(node, ast.BinOp):
+        return _BY_OPERATOR.get(type(node.op))
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _BY_OPERATOR.get(type(node.ops[0]))
+    if isinstance(node, ast.AugAssign):
+        name = _BY_OPERATOR.get(type(node.op))
+        return f"{name}_" if name else None
+    if isinstance(node, ast.Subscript):
+        return "index"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        # Only PyTorch's own functions; a method's name may be anybody's.
+        return call_name(node) if node.func.value.id in _LIBRARY else None
+    return None
