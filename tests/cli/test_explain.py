@@ -1,5 +1,7 @@
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -51,3 +53,20 @@ def test_no_device_fault(monkeypatch, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "no device fault" in printed.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_what_powershell_writes(tmp_path, capsys, encoding):
+    file = tmp_path / "error.log"
+    file.write_bytes(TRACEBACK.encode(encoding))
+    assert main(["explain", str(file)]) == 0
+    assert "/home/someone/train.py:41 in step" in capsys.readouterr().out
+
+
+def test_bytes_that_are_no_text_and_no_input_at_all():
+    command = [sys.executable, "-m", "samedevice", "explain"]
+    done = subprocess.run(command, input=b"\xe9\xff\n" + ERROR.encode(), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    closed = subprocess.run(["bash", "-c", f"{' '.join(command)} <&-"], capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr.count("\n")) == (2, 1)
+    assert closed.stderr.startswith("samedevice explain: there is no standard input; name a file")

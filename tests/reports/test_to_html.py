@@ -74,3 +74,12 @@ def test_every_part_of_a_report_is_shown(lint_report):
 
 def test_nothing_found():
     assert "No device fault found" in to_html(Report())
+
+
+def test_backticks_mark_code_and_what_pytorch_said_wraps(run_report, met):
+    spoken = replace(met, reasons=("A plain list: `.to()` passes `<it>` by, and `a lone one stays.",))
+    page = to_html(replace(run_report, findings=(spoken,)))
+    check(page)
+    assert "<li>A plain list: <code>.to()</code> passes <code>&lt;it&gt;</code> by, and `a lone one stays.</li>" in page
+    assert '<pre class="said">RuntimeError: Expected all tensors' in page
+    assert ".said { white-space: pre-wrap;" in page

@@ -76,7 +76,7 @@ def write(path: str, text: str) -> None:
         UsageError: the file cannot be written.
     """
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 from pathlib import Path
 
@@ -31,7 +33,10 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     finding = explain(_read(options.file))
     if finding is None:
-        print("samedevice explain: no device fault that PyTorch words is in this text", file=sys.stderr)
+        print(
+            "samedevice explain: no device fault here: no line of this text is an error of PyTorch about devices",
+            file=sys.stderr,
+        )
         return 1
     report = Report(findings=(finding,), outcome="finding")
     if options.format == "text":
@@ -43,10 +48,24 @@ def main(argv: list[str]) -> int:
 
 def _read(file: str) -> str:
     if file == "-":
-        if sys.stdin.isatty():
-            print("Paste the traceback, then Ctrl-D (Ctrl-Z and Enter on Windows):", file=sys.stderr)
-        return sys.stdin.read()
+        return _read_input()
     try:
-        return Path(file).read_text(encoding="utf-8", errors="replace")
+        return _decoded(Path(file).read_bytes())
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror or error}") from None
+
+
+def _read_input() -> str:
+    if sys.stdin is None:
+        raise UsageError("there is no standard input; name a file")
+    if sys.stdin.isatty():
+        print("Paste the traceback, then Ctrl-D (Ctrl-Z and Enter on Windows):", file=sys.stderr)
+    if not isinstance(sys.stdin, io.TextIOWrapper):
+        return sys.stdin.read()
+    return _decoded(sys.stdin.buffer.read())
+
+
+def _decoded(data: bytes) -> str:
+    """The text, whatever wrote it: PowerShell's `>` writes UTF-16, and logs hold bytes of any kind."""
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace")

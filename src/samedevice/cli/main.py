@@ -40,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         status = _main(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:
+        status = INTERRUPTED
     except OSError as error:
         # Standard output cannot be written; point it elsewhere so that the interpreter's last flush does not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,6 +6,7 @@ Source: "Workflow commands for GitHub Actions", the section on setting an error 
 from __future__ import annotations
 
 from samedevice.findings import Finding, Report
+from samedevice.reports.wording import printable
 
 __all__ = ["to_github"]
 
@@ -32,7 +33,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

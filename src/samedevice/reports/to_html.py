@@ -5,6 +5,7 @@ Every piece of the user's text goes through `html.escape`; a policy in the page'
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 import samedevice
@@ -30,6 +31,7 @@ article { background: var(--card); border: 1px solid var(--line); border-left: .
 article.warning { border-left-color: #b98a00; }
 code, pre { font: .9em/1.5 ui-monospace, Menlo, Consolas, monospace; }
 pre { background: var(--code); border-radius: .35rem; padding: .6rem .8rem; margin: .3rem 0; overflow-x: auto; }
+.said { white-space: pre-wrap; overflow-wrap: anywhere; }
 .no { color: var(--soft); user-select: none; padding-right: .8rem; }
 del, ins { display: block; text-decoration: none; }
 del { background: var(--badbg); color: var(--bad); } ins { background: var(--goodbg); color: var(--good); }
@@ -72,7 +74,7 @@ def to_html(report: Report) -> str:
         The page; it refers to nothing outside itself.
     """
     parts = [_finding(finding) for finding in report.findings]
-    parts += [f"<article><h2>{escape(e.file)}</h2><p>{escape(e.message)}</p></article>" for e in report.errors]
+    parts += [f"<article><h2>{_text(e.file)}</h2><p>{_text(e.message)}</p></article>" for e in report.errors]
     if report.placements:
         parts.append(_section("What lives where", _list(wording.placement_lines(report))))
     if report.transfers:
@@ -85,7 +87,7 @@ def to_html(report: Report) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    parts = [f"<h2>{_text(finding.message)}</h2>"]
+    parts = [f"<h2>{_prose(finding.message)}</h2>"]
     parts.append(f'<p class="sub">{escape(finding.code)} {escape(finding.cause)}</p>')
     if finding.location:
         parts += ["<h3>Where</h3>", _where(finding.location)]
@@ -98,7 +100,7 @@ def _finding(finding: Finding) -> str:
         parts += ["<h3>How to mend it</h3>", _fix(finding.fix)]
     if finding.raised:
         raised = f"{finding.raised.type}: {finding.raised.message}"
-        parts += ["<h3>What PyTorch said</h3>", f"<pre>{_text(raised)}</pre>"]
+        parts += ["<h3>What PyTorch said</h3>", f'<pre class="said">{_text(raised)}</pre>']
     return f'<article class="{escape(finding.severity)}">{"".join(parts)}</article>'
 
 
@@ -139,7 +141,7 @@ def _shape_and_dtype(operand: Operand) -> str:
 
 
 def _fix(fix: Fix) -> str:
-    parts = [f"<div>{_text(fix.summary)}</div>"]
+    parts = [f"<div>{_prose(fix.summary)}</div>"]
     for edit in fix.edits:
         old = "".join(f"<del>- {_text(line)}</del>" for line in edit.old.splitlines())
         new = "".join(f"<ins>+ {_text(line)}</ins>" for line in edit.new.splitlines())
@@ -164,8 +166,13 @@ def _section(title: str, body: str) -> str:
 
 
 def _list(items: tuple[str, ...] | list[str]) -> str:
-    return "<ul>" + "".join(f"<li>{_text(item)}</li>" for item in items) + "</ul>"
+    return "<ul>" + "".join(f"<li>{_prose(item)}</li>" for item in items) + "</ul>"
 
 
 def _text(text: str | None) -> str:
     return escape(wording.printable(text or ""))
+
+
+def _prose(text: str) -> str:
+    """Text in which backticks mark code."""
+    return re.sub("`([^`\n]+)`", r"<code>\1</code>", _text(text))

@@ -81,7 +81,7 @@ def _physical(file: str, region: dict[str, Any] | None = None) -> dict[str, Any]
 
 def _uri(file: str) -> str:
     path = PurePath(file)
-    return path.as_uri() if path.is_absolute() else quote(str(PurePosixPath(path.as_posix())))
+    return path.as_uri() if path.is_absolute() else quote(str(PurePosixPath(path.as_posix())), errors="surrogateescape")
 
 
 def _region(location: Location) -> dict[str, Any]:

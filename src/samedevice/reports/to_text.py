@@ -44,7 +44,7 @@ def to_text(report: Report, *, colours: bool = False) -> str:
     lines: list[str] = []
     for finding in report.findings:
         lines += _in_source(finding, paint) if _is_static(finding) else [*_finding(finding, paint), ""]
-    lines += [f"{error.file}: {wording.printable(error.message)}" for error in report.errors]
+    lines += [wording.printable(f"{error.file}: {error.message}") for error in report.errors]
     lines += wording.placement_lines(report)
     for note in report.notes:
         lines += _wrap("Note: ", note)
@@ -60,7 +60,7 @@ def _is_static(finding: Finding) -> bool:
 def _in_source(finding: Finding, paint: _Painter) -> Iterator[str]:
     location = finding.location
     assert location is not None  # `_is_static` saw to it
-    at = f"{location.file}:{location.line}:{location.column}:"
+    at = wording.printable(f"{location.file}:{location.line}:{location.column}:")
     yield f"{paint(at, 'bold')} {paint(finding.code, 'cyan')} {wording.printable(finding.message)}"
     if finding.fix:
         unsafe = "" if finding.fix.safe else " (look twice: it may change more than the device)"
@@ -124,7 +124,7 @@ def _mend(fix: Fix, finding: Finding, paint: _Painter) -> Iterator[str]:
 
 def _diff(file: str, edits: list[tuple[int, str, str]], paint: _Painter) -> Iterator[str]:
     for line, old, new in edits:
-        yield paint(f"  {file}:{line}", "dim")
+        yield paint(wording.printable(f"  {file}:{line}"), "dim")
         yield from (paint(f"  - {wording.printable(text)}", "red") for text in old.splitlines())
         yield from (paint(f"  + {wording.printable(text)}", "green") for text in new.splitlines())
 

@@ -9,6 +9,9 @@ from samedevice.findings import Culprit, Finding, Location, Operand, Report
 __all__ = ["count", "culprit_place", "edits_by_file", "headline", "place", "placement_lines", "printable", "tensor"]
 
 
+MOST_DEVICES = 8
+
+
 def count(number: int, noun: str) -> str:
     """E.g. "1 finding", "2 findings"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -16,26 +19,32 @@ def count(number: int, noun: str) -> str:
 
 def headline(report: Report) -> str:
     """One line on the whole report."""
-    where = f" in {report.script}" if report.script else ""
-    on = f" on simulated {', '.join(report.simulated)}" if report.simulated else ""
+    script = printable(report.script or "")
+    where = f" in {script}" if script else ""
+    on = f" on simulated {_devices(report.simulated)}" if report.simulated else ""
     if report.findings:
         return count(len(report.findings), "device fault") + where + on
     if report.errors:
         return f"{count(len(report.errors), 'file')} could not be read; no device fault in the others"
     if report.outcome == "error":
-        return f"{report.script or 'The script'} failed for a reason of its own; no device fault was found{on}"
+        return f"{script or 'The script'} failed for a reason of its own; no device fault was found{on}"
     return f"No device fault found{where}{on}"
+
+
+def _devices(names: tuple[str, ...]) -> str:
+    return ", ".join(names) if len(names) <= MOST_DEVICES else f"{names[0]} … {names[-1]}"
 
 
 def place(location: Location) -> str:
     """E.g. "train.py:31 in forward"."""
     cell = f" (cell {location.cell})" if location.cell is not None else ""
-    return f"{location.file}:{location.line}{cell}" + (f" in {location.function}" if location.function else "")
+    function = f" in {location.function}" if location.function else ""
+    return printable(f"{location.file}:{location.line}{cell}{function}")
 
 
 def culprit_place(culprit: Culprit) -> str:
     """E.g. "train.py:12", or nothing where the line is not known."""
-    return f"{culprit.file}:{culprit.line}" if culprit.file and culprit.line else ""
+    return printable(f"{culprit.file}:{culprit.line}") if culprit.file and culprit.line else ""
 
 
 def tensor(of: Culprit | Operand) -> str:
