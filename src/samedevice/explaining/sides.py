@@ -59,11 +59,11 @@ def _against_cpu(present: list[Seen], accelerators: list[str]) -> Side:
     wrong = [one for one in present if one.device == "cpu"]
     # A CPU scalar may join; where one did not, the operands with sizes are the ones left behind.
     wrong = [one for one in wrong if one.shape] or wrong
-    reason = (
-        f"the parameters are on {expected}"
-        if any(map(_is_parameter, others))
-        else (f"{len(others)} of {len(present)} operands are on {expected}")
-    )
+    reason = f"{len(others)} of {len(present)} operands are on {expected}"
+    if any(map(_is_parameter, others)):
+        reason = f"the parameters are on {expected}"
+    elif len(present) == 2:
+        reason = f"the other operand is on {expected}"
     return Side(tuple(wrong), expected, reason)
 
 
