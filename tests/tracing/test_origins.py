@@ -78,6 +78,16 @@ def test_recording_keeps_no_tensor():
         assert watching.source_of(result) is None
 
 
+def test_collected_garbage_takes_no_origin_along():
+    with watch() as watching:
+        kept = torch.zeros(2)
+        cycle = [kept.untyped_storage()]
+        cycle.append(cycle)
+        del cycle
+        gc.collect(0)
+        assert watching.origin_of(kept).event == "made"
+
+
 def test_nested_watches_do_not_mix():
     with watch() as outer:
         with watch() as inner:

@@ -135,6 +135,8 @@ class LabelTable:
     def pin(self, tensor: torch.Tensor) -> None:
         """Say that the tensor is in page-locked memory; it stays where it is."""
         for storage in storages_of(tensor):
+            if self._protect is not None:
+                self._protect(storage)
             setattr(storage, self._pinned, True)
 
     def is_pinned(self, tensor: torch.Tensor) -> bool:

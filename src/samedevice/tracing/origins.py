@@ -18,6 +18,7 @@ import torch
 from samedevice.faults import Origin
 from samedevice.simulation.labels import device_of, device_so_far, storage_of
 from samedevice.simulation.observers import Event
+from samedevice.simulation.storage_objects import protection
 from samedevice.usercode import is_user_file
 
 __all__ = ["OriginTable"]
@@ -49,6 +50,7 @@ class OriginTable:
         self._attribute = f"_samedevice_origin_{next(_numbers)}"
         self._moves = self._attribute + "_moves"
         self._is_user: dict[str, bool] = {}
+        self._protect = protection()
 
     def record(self, event: Event) -> None:
         """Note where the results of `event` came from; results that share an operand's storage are no news."""
@@ -106,7 +108,7 @@ class OriginTable:
         # Looking must not settle where a floating storage is; see `simulation.labels`.
         device = str(device_so_far(result))
         record = _Record(*place, kind, device, event.operation, reference, root)
-        setattr(storage, self._attribute, record)
+        self._write(storage, self._attribute, record)
         if kind == "moved" and source is not None:
             self._note_move(source, record)
 
@@ -114,7 +116,12 @@ class OriginTable:
         storage = storage_of(source)
         if storage is not None:
             moves = getattr(storage, self._moves, ())
-            setattr(storage, self._moves, (*moves, record)[-_MOST_MOVES:])
+            self._write(storage, self._moves, (*moves, record)[-_MOST_MOVES:])
+
+    def _write(self, storage: Any, attribute: str, value: Any) -> None:
+        if self._protect is not None:
+            self._protect(storage)
+        setattr(storage, attribute, value)
 
     def _read(self, tensor: Any, attribute: str) -> Any:
         storage = storage_of(tensor) if isinstance(tensor, torch.Tensor) else None
