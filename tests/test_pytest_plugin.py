@@ -92,3 +92,43 @@ def test_a_wrong_device_is_wrong_usage(run_tests):
     result = run_tests("def test_it(): pass", "--samedevice-simulate=gpu")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --samedevice-simulate: *gpu*"])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="asks for a machine without CUDA")
+def test_marks_of_every_form_and_tests_of_unittest(run_tests):
+    result = run_tests(
+        """
+        import unittest
+        import pytest
+        import torch
+
+        @pytest.mark.simulated_device("gpu")
+        def test_wrong():
+            pass
+
+        @pytest.mark.simulated_device("cuda", 2)
+        def test_too_many():
+            pass
+
+        @pytest.mark.simulated_device(device="cuda:3")
+        def test_by_name():
+            assert torch.cuda.device_count() == 3
+
+        @pytest.mark.simulated_device
+        class TestMoves(unittest.TestCase):
+            def test_fails(self):
+                weight = torch.ones(2, device="cuda")
+                weight + torch.ones(2)
+        """
+    )
+    result.assert_outcomes(passed=1, failed=1, errors=2)
+    result.stdout.fnmatch_lines(
+        [
+            "@pytest.mark.simulated_device: cannot simulate 'gpu': *",
+            "@pytest.mark.simulated_device: simulated_device() takes from 0 to 1 positional arguments but 2 were given",
+            "*- samedevice -*",
+            "  at test_*.py:21 in test_fails: weight + torch.ones(2)",
+        ]
+    )
+    assert "samedevice/simulation" not in str(result.stdout)
+    assert "INTERNALERROR" not in str(result.stdout)

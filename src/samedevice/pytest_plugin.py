@@ -20,6 +20,7 @@ __all__: list[str] = []
 
 _SIMULATION = pytest.StashKey[contextlib.ExitStack]()
 _MARK = "simulated_device"
+_WRONG_MARK = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,28 +70,42 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, None]:
     if mark is None or _SIMULATION in item.config.stash:
         yield
         return
+    from samedevice.errors import SameDeviceError
+
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(simulated_device(*mark.args, **mark.kwargs))
+        except (SameDeviceError, TypeError) as error:
+            item.stash[_WRONG_MARK] = f"@pytest.mark.{_MARK}: {error}"
+        yield
+
+
+def simulated_device(device: str = "cuda") -> contextlib.AbstractContextManager[object]:
+    """The mark's arguments, by the names that `pytest --markers` shows."""
     from samedevice.simulation.simulate import simulate
 
-    with simulate(*mark.args, **mark.kwargs):
-        yield
+    return simulate(device)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail a test whose mark is wrong, and no other."""
+    if _WRONG_MARK in item.stash:
+        pytest.fail(item.stash[_WRONG_MARK], pytrace=False)
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, None]:
     """Add the explanation of a device fault to the report of the test that failed with it."""
-    text = None
-    if call.excinfo is not None and "torch" in sys.modules:
-        text = _explanation(item, call, call.excinfo)
     outcome = yield
     report: pytest.TestReport = outcome.get_result()
-    if report.failed and text is not None:
-        report.sections.append(("samedevice", text))
+    # Asked for only now: in a test of unittest it is pytest's own hook that knows the exception.
+    if report.failed and call.excinfo is not None and "torch" in sys.modules:
+        _explain(item, call.excinfo, report)
 
 
-def _explanation(
-    item: pytest.Item, call: pytest.CallInfo[Any], excinfo: pytest.ExceptionInfo[BaseException]
-) -> str | None:
-    """Explain the fault, and take the simulation's own frames out of what pytest will show."""
+def _explain(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], report: pytest.TestReport) -> None:
+    """Explain the fault, and take the simulation's own frames out of what pytest shows."""
     from samedevice.explaining.explain import explain
     from samedevice.findings import Report
     from samedevice.running import from_folder
@@ -99,6 +114,8 @@ def _explanation(
     error = excinfo.value
     finding = explain(error)
     if finding is None:
-        return None
-    call.excinfo = pytest.ExceptionInfo.from_exc_info((type(error), error, users_traceback(excinfo.tb) or excinfo.tb))
-    return Report((from_folder(finding, str(item.config.invocation_params.dir)),), "finding").to_text()
+        return
+    users = users_traceback(excinfo.tb) or excinfo.tb
+    report.longrepr = item.repr_failure(pytest.ExceptionInfo.from_exc_info((type(error), error, users)))
+    finding = from_folder(finding, str(item.config.invocation_params.dir))
+    report.sections.append(("samedevice", Report((finding,), "finding").to_text()))
