@@ -297,3 +297,48 @@ def test_optimizer_state_is_named_by_its_way(run_script):
     assert finding.culprit.name.startswith("optimizer.state[")
     assert finding.culprit.name.endswith('["momentum_buffer"]')
     assert finding.cause == "optimizer-state"
+
+
+def test_a_replicas_failure_is_found_in_the_message(run_script):
+    script = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+            self.scale = torch.ones(4).to("cuda")  # culprit
+
+        def forward(self, x):
+            return self.fc(x) * self.scale  # fault
+
+    net = nn.DataParallel(Net().cuda())
+    net(torch.zeros(4, 4).cuda())
+    """
+    ran = run_script(script)
+    finding = ran.finding
+    assert finding.location.line == ran.line("fault")
+    assert (finding.culprit.name, finding.culprit.line) == ("self.scale", ran.line("culprit"))
+    assert finding.expected_device == "cuda:1"
+    assert finding.cause in ("plain-attribute", "hardcoded-device")
+
+
+def test_a_loaders_worker_failure_is_found_in_the_message(run_script):
+    script = """
+    from torch.utils.data import DataLoader, Dataset
+
+    class Rows(Dataset):
+        def __init__(self):
+            self.mean = torch.zeros(3)  # culprit
+            self.rows = torch.zeros(8, 3).cuda()
+
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, index):
+            return self.rows[index] - self.mean  # fault
+
+    loader = DataLoader(Rows(), batch_size=4, num_workers=1)
+    next(iter(loader))
+    """
+    ran = run_script(script)
+    assert ran.finding.location.line == ran.line("fault")
+    assert (ran.finding.culprit.name, ran.finding.culprit.line) == ("self.mean", ran.line("culprit"))

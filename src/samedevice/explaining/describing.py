@@ -6,7 +6,7 @@ import contextlib
 
 from samedevice.causes import catalogue
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.frames import UserFrame, text_of
 from samedevice.explaining.live import describe, device_of, is_tensor
 from samedevice.explaining.mending.mend import mend
 from samedevice.explaining.operands import Seen
@@ -17,13 +17,7 @@ from samedevice.explaining.where_made import Made
 from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Raised
 from samedevice.messages import Recognised
 
-__all__ = ["code_of", "finding_from", "finding_from_message", "location_of", "text_of"]
-
-
-def text_of(error: BaseException) -> str:
-    """The exception's text without asking it: a class of the user's may have a `__str__` of its own."""
-    arguments = BaseException.args.__get__(error)  # type: ignore[attr-defined]
-    return arguments[0] if arguments and type(arguments[0]) is str else ""
+__all__ = ["code_of", "finding_from", "finding_from_message", "location_of"]
 
 
 def finding_from(evidence: Evidence, verdict: Verdict) -> Finding:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 
-from samedevice.explaining.describing import finding_from, finding_from_message, text_of
+from samedevice.explaining.describing import finding_from, finding_from_message
 from samedevice.explaining.diagnosing.diagnose import diagnose
-from samedevice.explaining.frames import chain_of
+from samedevice.explaining.frames import chain_of, text_of
 from samedevice.explaining.gathering import gather
 from samedevice.explaining.pasted import explain_text
 from samedevice.explaining.where_made import Origins

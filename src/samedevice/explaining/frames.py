@@ -16,7 +16,7 @@ from samedevice.explaining.positions import Position, position_of
 from samedevice.explaining.sources import Function, Source, read_source
 from samedevice.usercode import is_user_file
 
-__all__ = ["UserFrame", "all_frames", "chain_of", "user_frames"]
+__all__ = ["UserFrame", "all_frames", "chain_of", "text_of", "user_frames"]
 
 _DEEPEST_CHAIN = 64
 
@@ -106,6 +106,12 @@ def user_frames(error: BaseException) -> list[UserFrame]:
 def all_frames(error: BaseException) -> list[FrameType]:
     """Every frame of the traceback, library code included, outermost first."""
     return [traceback.tb_frame for traceback in _links(error.__traceback__)]
+
+
+def text_of(error: BaseException) -> str:
+    """The exception's text without asking it: a class of the user's may have a `__str__` of its own."""
+    arguments = BaseException.args.__get__(error)  # type: ignore[attr-defined]
+    return arguments[0] if arguments and type(arguments[0]) is str else ""
 
 
 def _links(traceback: TracebackType | None) -> Iterator[TracebackType]:

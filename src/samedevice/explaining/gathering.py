@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from samedevice.explaining.diagnosing.evidence import Evidence
 from samedevice.explaining.flow import Suspect, follow, follow_route
-from samedevice.explaining.frames import UserFrame, user_frames
+from samedevice.explaining.frames import UserFrame, text_of, user_frames
 from samedevice.explaining.live import device_of, is_tensor, same_storage
 from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
 from samedevice.explaining.operands import Seen, operands_of_fault
+from samedevice.explaining.replayed import in_replica, replayed_frames
 from samedevice.explaining.routes import search_all
 from samedevice.explaining.sides import Side, choose_side
 from samedevice.explaining.sources import read_source
@@ -26,13 +27,15 @@ __all__ = ["gather"]
 def gather(error: BaseException, recognised: Recognised | None, origins: Origins | None) -> Evidence:
     """Read everything that is known about `error`."""
     frames = user_frames(error)
+    frames += replayed_frames(text_of(error), frames)
     fault = fault_of(error)
     evidence = Evidence(error, frames, fault, recognised, origins=origins)
     evidence.suspect = special_suspect(recognised, frames)
     if fault is not None:
         evidence.seen = operands_of_fault(fault, evidence.frame)
     elif evidence.frame is not None:
-        evidence.seen = operands_without_fault(error, evidence.frame, recognised)
+        seen = operands_without_fault(error, evidence.frame, recognised)
+        evidence.seen = [in_replica(one, text_of(error)) for one in seen]
     if evidence.suspect is None:
         suspects = {id(one): follow(one, frames) for one in evidence.seen}
         evidence.side = choose_side(

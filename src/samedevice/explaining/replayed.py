@@ -1,0 +1,88 @@
+"""Frames that only a message tells of: what failed in a replica's thread or a loader's process is raised anew as text.
+
+`torch._utils.ExceptionWrapper` (2.6 to 2.13) keeps the type and the printed traceback of the original and loses its
+frames. The object whose method failed is often still in reach; a frame is put together from it, so that the rest of
+explaining can look at `self` as if it were there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.operands import Seen
+from samedevice.explaining.routes import search_all
+from samedevice.explaining.sources import read_source
+from samedevice.explaining.tracebacks import PastedFrame, frames_in
+
+__all__ = ["in_replica", "replayed_frames"]
+
+_REPLICA = re.compile(r"in replica \d+ on device (\d+)")
+_MARK = "Original Traceback (most recent call last)"
+
+
+def replayed_frames(text: str, frames: list[UserFrame]) -> list[UserFrame]:
+    """The innermost user frame of a traceback inside a message.
+
+    Args:
+        text: the exception's message.
+        frames: the user's real frames, outermost first, to find the object in.
+
+    Returns:
+        One frame, with `self` where the object was found; none where the message holds no traceback of the user's.
+    """
+    if _MARK not in text:
+        return []
+    told = [frame for frame in frames_in(text) if frame.is_users and read_source(frame.file).lines]
+    if not told:
+        return []
+    innermost = told[-1]
+    for route in search_all(reversed(frames), lambda value: _method(value, innermost) is not None):
+        method = _method(route.value, innermost)
+        if method is not None:
+            return [_frame(method, {"self": route.value}, innermost)]
+    return [_frame(None, {}, innermost)]
+
+
+def in_replica(one: Seen, text: str) -> Seen:
+    """An operand as the replica that failed had it: parameters and buffers are copied to its device, nothing else is.
+
+    Args:
+        one: the operand as the module that was replicated has it.
+        text: the exception's message.
+    """
+    found = _REPLICA.search(text)
+    holder = one.route.holder if one.route is not None else None
+    if found is None or holder is None or holder.kind not in ("parameter", "buffer"):
+        return one
+    kind = one.device.partition(":")[0]
+    return replace(one, device=f"{kind}:{found[1]}")
+
+
+def _method(value: Any, told: PastedFrame) -> FunctionType | None:
+    """The method of `value`'s class whose line failed."""
+    for base in type(value).__mro__:
+        found = vars(base).get(told.function or "")
+        if isinstance(found, FunctionType) and found.__code__.co_filename == told.file:
+            definition = read_source(told.file).function_at(told.line, told.function)
+            if definition is not None and found.__code__.co_firstlineno <= told.line <= (definition.end_lineno or 0):
+                return found
+    return None
+
+
+def _frame(method: FunctionType | None, variables: dict[str, Any], told: PastedFrame) -> UserFrame:
+    code = method.__code__ if method is not None else _code_of(told)
+    shared = method.__globals__ if method is not None else {}
+    # Only what a `UserFrame` reads of a frame.
+    stand_in: Any = SimpleNamespace(f_locals=variables, f_globals=shared, f_code=code)
+    return UserFrame(stand_in, told.line, None)
+
+
+def _code_of(told: PastedFrame) -> Any:
+    return SimpleNamespace(
+        co_filename=told.file, co_name=told.function or "<module>", co_firstlineno=told.line, co_freevars=(),
+        co_cellvars=(), co_varnames=(), co_argcount=0, co_kwonlyargcount=0, co_flags=0,
+    )  # fmt: skip
