@@ -302,7 +302,7 @@ def test_a_fault_that_ends_the_script(script, capsys, origins):
     assert finding.raised.message.startswith("Expected all tensors to be on the same device")
     assert result.report.script == "script.py"
     assert result.report.simulated == ("cuda:0", "cuda:1")
-    assert os.path.dirname(samedevice.__file__) not in capsys.readouterr().err
+    assert str(Path(samedevice.__file__).parent) not in capsys.readouterr().err
 
 
 def test_a_fault_behind_another_exception(script):
@@ -377,3 +377,42 @@ def test_a_hook_for_uncaught_exceptions_that_raises(script, capsys, hook, status
     assert "interpreter.py" not in printed
     assert "During handling" not in printed
     assert ("Error in sys.excepthook:" in printed) == (status == 1)
+
+
+def test_a_fault_in_an_exit_function_is_reported(script, capsys):
+    name = script(
+        """
+        import atexit, torch
+        def save(): torch.ones(2, device="cuda") + torch.ones(2)
+        atexit.register(save)
+        """
+    )
+    result = run(RunOptions(name, simulate="cuda"))
+    assert (result.status, len(result.report.findings)) == (1, 1)
+    assert "Exception ignored in atexit callback" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_simulated_run_gets_classes_and_faults_back_from_spawned_processes(script):
+    name = script(
+        """
+        import multiprocessing, torch
+        class Result:
+            pass
+        def add(_):
+            torch.ones(2, device="cuda") + torch.ones(2)
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("spawn")
+            queue = context.Queue()
+            process = context.Process(target=queue.put, args=(Result(),))
+            process.start()
+            assert type(queue.get()) is Result
+            process.join()
+            with context.Pool(1) as pool:
+                pool.map(add, [1])
+        """
+    )
+    command = [sys.executable, "-m", "samedevice", "run", "--simulate", "cuda", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "1 device fault in script.py" in done.stderr

@@ -52,6 +52,10 @@ class Fault:
     blamed: int | None = None
     """Index of the operand that PyTorch's message names, where it names one."""
 
+    def __reduce__(self) -> tuple[type[Fault], tuple[str]]:
+        """In another process, to which its exception may be sent, there are no such tensors."""
+        return Fault, (self.operation,)
+
 
 def attach_fault(error: BaseException, fault: Fault) -> None:
     """Attach `fault` to `error`; a later one does not replace the first, which is the innermost."""

@@ -77,7 +77,7 @@ def _main(arguments: list[str]) -> int:
     except UsageError as error:
         known = name if name in COMMANDS else ""
         asked = " ".join(part for part in ("samedevice", known) if part)
-        print(f"{asked}: {error} (see `{asked} --help`)", file=sys.stderr)
+        print(f"{asked}: {str(error).rstrip('.')}; see `{asked} --help`", file=sys.stderr)
     except SameDeviceError as error:
         print(f"samedevice {name}: {error}", file=sys.stderr)
     return 2

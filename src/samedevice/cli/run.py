@@ -118,10 +118,11 @@ def _explain(report: Report, stream: TextIO | None) -> None:
     # A script may have closed its streams or taken them away.
     with contextlib.suppress(AttributeError, ValueError):
         sys.stdout.flush()
-    if stream is None or stream.closed:
+    if stream is None:
         return
-    if report.findings:
-        text = reports.to_text(report, colours=colours(stream))
-        print(f"\n{text}", end="", file=stream)
-    elif report.simulated:
-        print(f"samedevice: {reports.to_text(report)}", end="", file=stream)
+    with contextlib.suppress(OSError, ValueError):
+        if report.findings:
+            text = reports.to_text(report, colours=colours(stream))
+            print(f"\n{text}", end="", file=stream, flush=True)
+        elif report.simulated:
+            print(f"samedevice: {reports.to_text(report)}", end="", file=stream, flush=True)

@@ -6,7 +6,7 @@ would print.
 What is reported:
     - a device fault that ends the script: uncaught, or caught and answered by another exception or by `sys.exit` with a
       status other than 0;
-    - a device fault that ends a thread;
+    - a device fault that ends a thread or an exit function;
     - with a simulation and origins, also the faults that raise nothing (`tracing`).
 A fault that the script catches and lives on with is the script's own business, as on a real machine: not reported.
 Work that is left in an executor which nobody shuts down runs after the simulation has ended.
@@ -79,7 +79,7 @@ def run(options: RunOptions) -> RunResult:
         status = _call(lambda: programs.execute(options.target, module=options.module), faults)
         with contextlib.suppress(KeyboardInterrupt):
             interpreter.wait_for_threads()
-        interpreter.call_in_turn(at_exit)
+        interpreter.call_in_turn(at_exit, faults.note)
     for finding in watching.report.findings if watching is not None else ():
         faults.add(finding)
     outcome: Outcome = "finding" if faults.found else "error" if status else "ok"

@@ -14,13 +14,14 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, TypeAlias
 
 from samedevice.usercode import is_user_file
 
 __all__ = [
     "INTERRUPTED",
+    "become_main",
     "call_in_turn",
     "chain",
     "exit_functions",
@@ -53,7 +54,19 @@ def state(argv: list[str], folder: str) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.modules["__main__"], sys.argv, sys.path[:] = before
+        main, sys.argv, sys.path[:] = before
+        become_main(main)
+
+
+def become_main(module: ModuleType) -> None:
+    """Make `module` the `__main__` of this process.
+
+    Where multiprocessing is loaded already it keeps a second name, under which spawned processes send classes back.
+    Source: Lib/multiprocessing/__init__.py, 3.10 to 3.14.
+    """
+    sys.modules["__main__"] = module
+    if "__mp_main__" in sys.modules:
+        sys.modules["__mp_main__"] = module
 
 
 def exit_status(error: SystemExit) -> int:
@@ -154,8 +167,13 @@ def exit_functions() -> Iterator[list[_ExitFunction]]:
         atexit.register, atexit.unregister = register, unregister
 
 
-def call_in_turn(collected: list[_ExitFunction]) -> None:
-    """Call exit functions, the last registered first; one that fails is shown and does not stop the others."""
+def call_in_turn(collected: list[_ExitFunction], note: Callable[[BaseException], None]) -> None:
+    """Call exit functions, the last registered first.
+
+    Args:
+        collected: what `exit_functions` collected; taken from its end.
+        note: is told of each that fails, which is also shown and does not stop the others.
+    """
     while collected:
         function, args, kwargs = collected.pop()
         try:
@@ -163,5 +181,6 @@ def call_in_turn(collected: list[_ExitFunction]) -> None:
         except SystemExit:
             pass
         except BaseException as error:
+            note(error)
             print(f"Exception ignored in atexit callback {function!r}:", file=sys.stderr)
             traceback.print_exception(type(error), error, users_traceback(error.__traceback__))

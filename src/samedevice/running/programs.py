@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from samedevice.errors import UsageError
+from samedevice.running.interpreter import become_main
 
 __all__ = ["NothingToRun", "execute", "first_folder"]
 
@@ -110,5 +111,5 @@ def _new_main(code: CodeType, spec: ModuleSpec | None) -> ModuleType:
         __spec__=spec,
         __builtins__=sys.modules["builtins"],
     )
-    sys.modules["__main__"] = main
+    become_main(main)
     return main
