@@ -184,6 +184,19 @@ def test_a_script_is_run_mended_and_run_again(tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["log", "train.py"]
 
 
+def test_what_is_left_is_told_in_full(tmp_path):
+    (tmp_path / "neighbour.py").write_text("import torch\ny = torch.ones(3)\nz = y + torch.ones(3, device='cuda')\n")
+    path = tmp_path / "train.py"
+    path.write_text("import torch\nimport neighbour\n")
+    result = fix_script(FixOptions(str(path), simulate="cuda"))
+    (finding,) = result.left
+    assert (Path(finding.location.file).name, finding.location.line) == ("neighbour.py", 3)
+    assert (finding.culprit.name, finding.culprit.shape, finding.expected_device) == ("y", (3,), "cuda:0")
+    assert finding.raised.type == "RuntimeError"
+    assert finding.reasons
+    assert len(finding.operands) == 2
+
+
 @pytest.mark.slow
 def test_a_script_is_not_changed_where_it_is_only_looked_at(tmp_path):
     path = tmp_path / "train.py"

@@ -120,6 +120,12 @@ class Finding:
     """Why this cause and this side, a sentence each."""
     fix: Fix | None = None
 
+    def __str__(self) -> str:
+        """The finding for a person, without colours."""
+        from samedevice import reports
+
+        return reports.to_text(Report((self,), "finding"))
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -133,7 +139,7 @@ class Placement:
     kind: str = ""
     """parameter, buffer, attribute, state, input …"""
     owner_device: str | None = None
-    """Where it belongs: for optimizer state beside its parameter or on the CPU, else where its module's parameters live."""
+    """Where it belongs: optimizer state beside its parameter or on the CPU, else where its module's parameters live."""
     holder: str | None = None
     """For what `.to()` passes by: the attribute that it is reached through, e.g. "model.layers"."""
 

@@ -39,9 +39,9 @@ def test_each_command_has_help_with_examples_and_a_place_in_the_documentation(ca
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rnu"], "samedevice: there is no command 'rnu'; did you mean `run`? (see `samedevice --help`)"),
+        (["rnu"], "samedevice: there is no command 'rnu'; you may mean `run`; see `samedevice --help`"),
         (["zzz"], "samedevice: there is no command 'zzz'; commands are run, lint"),
-        (["run"], "samedevice run: expected a script (see `samedevice run --help`)"),
+        (["run"], "samedevice run: expected a script; see `samedevice run --help`"),
         (["run", "-m"], "samedevice run: expected a module after -m"),
         (["run", "--simulat", "cuda", "x.py"], "samedevice run: unrecognized arguments: --simulat"),
         (["run", "none.py"], "samedevice run: cannot open none.py: No such file or directory"),

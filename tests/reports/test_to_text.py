@@ -13,8 +13,7 @@ add: self.pe is on cpu, x is on cuda:0
   at train.py:31 in forward: return x + self.pe[:, : x.size(1)]
   self.pe: cpu, float32[1, 512, 64]; from train.py:12: self.pe = pe
   self.pe is a plain attribute of model, so model.to() passed it by.
-Mend: self.register_buffer("pe", pe, persistent=False)
-  train.py:12
+Mend: train.py:12
   -         self.pe = pe
   +         self.register_buffer("pe", pe, persistent=False)
 Cause SD103 plain-attribute; `samedevice causes SD103` tells more
@@ -22,6 +21,26 @@ Cause SD103 plain-attribute; `samedevice causes SD103` tells more
 1 device fault in train.py on simulated cuda:0
 """
     )
+
+
+def test_a_mend_that_its_edit_does_not_spell_out_is_said(run_report):
+    (finding,) = run_report.findings
+    told = replace(finding, fix=replace(finding.fix, summary="make it a buffer"))
+    assert "Mend: make it a buffer\n  train.py:12\n  -  " in to_text(replace(run_report, findings=(told,)))
+
+
+def test_lines_that_an_edit_keeps_are_neither_taken_away_nor_added(run_report):
+    (finding,) = run_report.findings
+    edit = Edit("train.py", 31, 31, "    y = model(x)", "    x = x.to(device)\n    y = model(x)")
+    told = replace(finding, fix=Fix("x = x.to(device)", (edit,)))
+    assert ("Mend: train.py:31\n  +     x = x.to(device)\n        y = model(x)\n") in to_text(
+        replace(run_report, findings=(told,))
+    )
+
+
+def test_a_finding_prints_as_its_report_does(run_report):
+    (finding,) = run_report.findings
+    assert str(finding) == to_text(Report((finding,), "finding"))
 
 
 def test_a_fault_seen_in_source_takes_a_line_that_editors_follow(lint_report):

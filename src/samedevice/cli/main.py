@@ -86,7 +86,7 @@ def _main(arguments: list[str]) -> int:
 def _command(name: str, arguments: list[str]) -> int:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"commands are {', '.join(COMMANDS)}"
+        hint = f"you may mean `{near[0]}`" if near else f"commands are {', '.join(COMMANDS)}"
         raise UsageError(f"there is no command {name!r}; {hint}")
     module = importlib.import_module(f"samedevice.cli.{name}")
     return int(module.main(arguments))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from samedevice.errors import UsageError
-from samedevice.findings import Culprit, Edit, Finding, Fix, Location
+from samedevice.findings import Culprit, Edit, Finding, Fix, Location, Operand, Raised
 from samedevice.fixing.edits import Change, apply_edits, encoding_of, write
 from samedevice.fixing.files import findings_if_valid
 from samedevice.linting.source import SourceError, decode, read
@@ -208,26 +208,24 @@ def _copy(text: str, path: Path) -> Iterator[Path]:
 
 
 def _finding(entry: Mapping[str, Any], copy: str, path: Path) -> Finding:
-    """What mending needs of a finding in a JSON report, its file named as the script is."""
-    location, culprit, fix = entry.get("location"), entry.get("culprit"), entry.get("fix")
+    """A finding in a JSON report, its file named as the script is."""
+    location, culprit, raised, fix = (entry[key] for key in ("location", "culprit", "raised", "fix"))
 
-    def named(file: str | None) -> str:
-        return str(path) if file is not None and Path(file).name == copy else str(file)
+    def named(values: Mapping[str, Any]) -> dict[str, Any]:
+        file = values["file"]
+        return {**values, "file": str(path) if file is not None and Path(file).name == copy else file}
 
     return Finding(
-        code=entry["code"],
-        cause=entry["cause"],
-        message=entry["message"],
-        location=_location(location, named(location["file"])) if location else None,
-        operation=entry.get("operation"),
-        culprit=Culprit(culprit["name"], named(culprit["file"]), culprit["line"]) if culprit else None,
-        fix=Fix(fix["summary"], tuple(_edit(edit, named(edit["file"])) for edit in fix["edits"])) if fix else None,
+        **{key: entry[key] for key in ("code", "cause", "severity", "message", "operation", "expected_device")},
+        location=Location(**named(location)) if location else None,
+        raised=Raised(**raised) if raised else None,
+        culprit=Culprit(**_shaped(named(culprit))) if culprit else None,
+        operands=tuple(Operand(**_shaped(operand)) for operand in entry["operands"]),
+        reasons=tuple(entry["reasons"]),
+        fix=Fix(fix["summary"], tuple(Edit(**named(edit)) for edit in fix["edits"]), fix["safe"]) if fix else None,
     )
 
 
-def _location(location: Mapping[str, Any], file: str) -> Location:
-    return Location(file, location["line"], source=location.get("source"))
-
-
-def _edit(edit: Mapping[str, Any], file: str) -> Edit:
-    return Edit(file, edit["line"], edit["end_line"], edit["old"], edit["new"])
+def _shaped(values: Mapping[str, Any]) -> dict[str, Any]:
+    shape = values["shape"]
+    return {**values, "shape": None if shape is None else tuple(shape)}

@@ -33,7 +33,7 @@ code, pre { font: .9em/1.5 ui-monospace, Menlo, Consolas, monospace; }
 pre { background: var(--code); border-radius: .35rem; padding: .6rem .8rem; margin: .3rem 0; overflow-x: auto; }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }
 .no { color: var(--soft); user-select: none; padding-right: .8rem; }
-del, ins { display: block; text-decoration: none; }
+del, ins, samp { display: block; font: inherit; text-decoration: none; }
 del { background: var(--badbg); color: var(--bad); } ins { background: var(--goodbg); color: var(--good); }
 .chip { display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: 0 .6rem;
   white-space: nowrap; }
@@ -62,6 +62,9 @@ _PAGE = """<!doctype html>
 </body>
 </html>
 """
+
+
+_TAGS = {"-": "del", "+": "ins", " ": "samp"}
 
 
 def to_html(report: Report) -> str:
@@ -143,9 +146,11 @@ def _shape_and_dtype(operand: Operand) -> str:
 def _fix(fix: Fix) -> str:
     parts = [f"<div>{_prose(fix.summary)}</div>"]
     for edit in fix.edits:
-        old = "".join(f"<del>- {_text(line)}</del>" for line in edit.old.splitlines())
-        new = "".join(f"<ins>+ {_text(line)}</ins>" for line in edit.new.splitlines())
-        parts.append(f'<div class="sub">{_text(edit.file)}:{edit.line}</div><pre>{old}{new}</pre>')
+        lines = "".join(
+            f"<{_TAGS[sign]}>{sign} {_text(line)}</{_TAGS[sign]}>"
+            for sign, line in wording.changed_lines(edit.old, edit.new)
+        )
+        parts.append(f'<div class="sub">{_text(edit.file)}:{edit.line}</div><pre>{lines}</pre>')
     if not fix.safe:
         parts.append('<p class="sub">Look twice: this edit may change more than the device.</p>')
     return "".join(parts)

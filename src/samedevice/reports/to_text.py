@@ -18,6 +18,7 @@ WIDTH = 100
 MOST_REASONS = 3
 MOST_DIFF_LINES = 8
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_SIGNS: dict[str, str] = {"-": "red", "+": "green", " ": "dim"}
 
 
 class _Painter:
@@ -113,10 +114,12 @@ def _code_line(head: str, source: str | None, paint: _Painter) -> Iterator[str]:
 
 
 def _mend(fix: Fix, finding: Finding, paint: _Painter) -> Iterator[str]:
-    first, *rest = _wrap("Mend: ", fix.summary)
+    diff = [line for file, edits in wording.edits_by_file(finding).items() for line in _diff(file, edits, paint)]
+    # A summary that is a line of the edit would only be read twice.
+    in_edit = any(line.strip() == fix.summary for edit in fix.edits for line in edit.new.splitlines())
+    first, *rest = [f"Mend: {diff.pop(0).lstrip()}"] if in_edit else _wrap("Mend: ", fix.summary)
     yield paint("Mend:", "green") + first.removeprefix("Mend:")
     yield from rest
-    diff = [line for file, edits in wording.edits_by_file(finding).items() for line in _diff(file, edits, paint)]
     yield from diff[:MOST_DIFF_LINES]
     if len(diff) > MOST_DIFF_LINES:
         yield f"  … and {wording.count(len(diff) - MOST_DIFF_LINES, 'more line')}"
@@ -124,9 +127,9 @@ def _mend(fix: Fix, finding: Finding, paint: _Painter) -> Iterator[str]:
 
 def _diff(file: str, edits: list[tuple[int, str, str]], paint: _Painter) -> Iterator[str]:
     for line, old, new in edits:
-        yield paint(wording.printable(f"  {file}:{line}"), "dim")
-        yield from (paint(f"  - {wording.printable(text)}", "red") for text in old.splitlines())
-        yield from (paint(f"  + {wording.printable(text)}", "green") for text in new.splitlines())
+        yield "  " + paint(wording.printable(f"{file}:{line}"), "dim")
+        for sign, text in wording.changed_lines(old, new):
+            yield paint(f"  {sign} {wording.printable(text)}", _SIGNS[sign])
 
 
 def _wrap(lead: str, text: str) -> list[str]:

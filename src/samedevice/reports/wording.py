@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from difflib import SequenceMatcher
 
 from samedevice.findings import Culprit, Finding, Location, Operand, Report
 
-__all__ = ["count", "culprit_place", "edits_by_file", "headline", "place", "placement_lines", "printable", "tensor"]
-
+__all__ = [
+    "changed_lines",
+    "count",
+    "culprit_place",
+    "edits_by_file",
+    "headline",
+    "place",
+    "placement_lines",
+    "printable",
+    "tensor",
+]
 
 MOST_DEVICES = 8
 
@@ -75,3 +86,12 @@ def edits_by_file(finding: Finding) -> dict[str, list[tuple[int, str, str]]]:
     for edit in sorted(finding.fix.edits if finding.fix else (), key=lambda edit: (edit.file, edit.line)):
         files.setdefault(edit.file, []).append((edit.line, edit.old, edit.new))
     return files
+
+
+def changed_lines(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """The lines of an edit, each with what becomes of it: "-" goes, "+" comes, " " stays."""
+    before, after = old.splitlines(), new.splitlines()
+    for tag, start, end, new_start, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        yield from ((" " if tag == "equal" else "-", line) for line in before[start:end])
+        if tag != "equal":
+            yield from (("+", line) for line in after[new_start:new_end])
