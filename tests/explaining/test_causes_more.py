@@ -3,6 +3,18 @@
 import pytest
 
 CASES = {
+    "plain-container behind an empty optimizer": (
+        ("net.layers",),
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = [nn.Linear(2, 2)]
+
+        net = Net().cuda()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)  # fault
+        """,
+    ),
     "result-discarded of a batch object": (
         ("graph", "graph.x"),
         """
@@ -316,3 +328,9 @@ def test_cause_name_and_lines(case, run_script):
     assert finding.cause == case.split()[0], finding
     assert names is None or finding.culprit.name in names
     assert names is not None or finding.culprit.name.startswith("optimizer.state[")
+
+
+def test_an_optimizer_that_is_empty_on_its_own_account_is_no_device_fault(run_script):
+    ran = run_script("optimizer = torch.optim.SGD([], lr=0.1)")
+    assert isinstance(ran.error, ValueError)
+    assert ran.finding is None

@@ -1,7 +1,7 @@
 """Text in any form around it: Python, IPython, pytest, rich, logs, other languages; hypothesis for what is around."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from samedevice.explaining.explain import explain
@@ -137,6 +137,7 @@ def test_what_is_no_device_message_is_none():
     assert explain("") is None
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.text(), st.text())
 def test_any_text_around_changes_nothing(before, after):
     finding = explain(f"{before}\n{ADDMM}\n{after}")
@@ -144,6 +145,7 @@ def test_any_text_around_changes_nothing(before, after):
     assert finding.operation is not None or finding.raised is not None
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_text_raises(text):
     frames_in(text)

@@ -20,6 +20,9 @@ from samedevice.messages import recognise
 
 __all__ = ["explain"]
 
+_MAYBE_OF_DEVICES = ("empty-optimizer", "lr-tensor")
+"""Messages that have other reasons, too: they are device faults only where one is seen behind them."""
+
 
 def explain(fault: BaseException | str, *, origins: Origins | None = None) -> Finding | None:
     """Explain a device fault: which tensor is in the wrong place, where it was left behind, why, and how to mend it.
@@ -48,7 +51,10 @@ def _explain_exception(error: BaseException, origins: Origins | None) -> Finding
         recognised = recognise(text_of(each))
         if recognised is not None or fault_of(each) is not None:
             evidence = gather(each, recognised, origins)
-            return finding_from(evidence, diagnose(evidence))
+            verdict = diagnose(evidence)
+            if evidence.kind in _MAYBE_OF_DEVICES and verdict.slug == "other":
+                continue
+            return finding_from(evidence, verdict)
     return None
 
 

@@ -20,11 +20,12 @@ from samedevice.explaining.live import (
     is_leaf,
     is_module,
     is_optimizer,
+    is_parameter,
     is_tensor,
     requires_grad,
 )
 from samedevice.explaining.reading import is_container, members
-from samedevice.explaining.routes import Route, Step, resolve, search
+from samedevice.explaining.routes import Route, Step, resolve, search, search_all
 from samedevice.explaining.sources import read_source
 from samedevice.explaining.syntax import Binding, arguments_of
 from samedevice.messages import Recognised
@@ -143,6 +144,21 @@ def _is_library(function: ast.expr) -> bool:
     return isinstance(root, ast.Name) and root.id in ("torch", "np", "numpy", "F", "nn")
 
 
+def _unregistered(recognised: Recognised, frames: list[UserFrame]) -> Suspect | None:
+    """A module or parameter that a module keeps in a plain container: the optimizer was given nothing, since of it."""
+    for route in search_all(reversed(frames), is_module):
+        for kind, key, value in members(route.value):
+            if kind != "attribute" or not is_container(value):
+                continue
+            held = Route(route.frame, route.base, route.scope, (*route.steps, Step(route.value, kind, key)), value)
+            for step_kind, step_key, inner in members(value):
+                if is_module(inner) or is_parameter(inner):
+                    steps = (*held.steps, Step(value, step_kind, step_key))
+                    way = Route(route.frame, route.base, route.scope, steps, inner)
+                    return Suspect(held.text, route.frame, inner, "", way)
+    return None
+
+
 def _load(recognised: Recognised, frames: list[UserFrame]) -> Suspect | None:
     frame = frames[-1]
     running = frame.running
@@ -191,7 +207,7 @@ _FINDERS: dict[str, Callable[[Recognised, list[UserFrame]], Suspect | None]] = {
     "generator": _generator,
     "rng-state": _load,
     "no-inf-checks": _optimizer,
-    "empty-optimizer": _load,
+    "empty-optimizer": _unregistered,
     "capturable": _step_state,
     "data-parallel": _wrapped_model,
     "non-leaf": _non_leaf,
