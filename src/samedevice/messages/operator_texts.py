@@ -68,6 +68,15 @@ _OPERATORS = (
         "Expected object of type {type} but found type {other_type} for argument #{index} '{argument}'",
         until=(1, 2),
     ),
+    # Source: aten/src/THC, the kernels of torch 1.x for two GPUs.
+    Template("same-device", "arguments are located on different GPUs at {where}", until=(1, 8)),
+    Template("same-device", "expected type {expected_type} but got {other_type}", exception="TypeError", until=(1, 2)),
+    # Source: aten/src/ATen/native/mps/operations/Convolution.mm.
+    Template(
+        "conv-mps",
+        "{function}: input(device='{device}') and weight(device={other_device}')  must be on the same device",
+        places=(("input", "device"), ("weight", "other_device")),
+    ),
     # Source: aten/src/ATen/core/dispatch, "Expected Tensor to be on…" of MPS kernels.
     Template(
         "same-device",

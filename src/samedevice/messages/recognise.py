@@ -63,7 +63,8 @@ def recognise(text: str) -> Recognised | None:
     Returns:
         The message, or None where there is none.
     """
-    found = [(match, template) for template in TEMPLATES for match in _last_match(template, text)]
+    candidates = [template for template in TEMPLATES if template.may_stand_in(text)]
+    found = [(match, template) for template in candidates for match in _last_match(template, text)]
     if not found:
         return None
     match, template = max(found, key=lambda pair: (pair[0].end(), pair[0].end() - pair[0].start()))

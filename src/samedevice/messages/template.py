@@ -63,10 +63,20 @@ class Template:
         """Finds the message in a larger text, one group for each name; white space may differ."""
         return _pattern(self.text)
 
+    def may_stand_in(self, text: str) -> bool:
+        """Whether the longest literal word of the message stands in `text`: a look that costs next to nothing."""
+        return _longest_word(self.text) in text
+
+
+@functools.cache
+def _longest_word(text: str) -> str:
+    return max(_PLACE.sub(" ", text).split(), key=len, default="")
+
 
 @functools.cache
 def _pattern(text: str) -> re.Pattern[str]:
-    parts: list[str] = []
+    # A value at the very beginning begins a word; else each letter of a long word would be tried as its first.
+    parts: list[str] = [r"(?<!\w)"] if text.startswith("{") else []
     seen: set[str] = set()
     end = 0
     for match in _PLACE.finditer(text):

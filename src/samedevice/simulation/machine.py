@@ -22,6 +22,9 @@ _Device = torch.device
 _ACCELERATOR_ERROR: type[RuntimeError] = getattr(torch, "AcceleratorError", RuntimeError)
 """`torch.AcceleratorError` since 2.8, a plain RuntimeError before."""
 
+_MOST_DEVICES = 128
+"""c10::DeviceIndex is a signed byte (c10/core/Device.h)."""
+
 _active: Machine | None = None
 
 
@@ -191,6 +194,8 @@ def parse_machine(text: str) -> Machine:
     if colon and not (number.isascii() and number.isdecimal() and int(number) > 0):
         raise UsageError(f"cannot simulate {text!r}: after the colon comes how many devices, as in '{kind}:2'.")
     count = int(number or 1)
+    if count > _MOST_DEVICES:
+        raise UsageError(f"cannot simulate {text!r}: PyTorch can number {_MOST_DEVICES} devices of a kind at most.")
     if kind == "mps" and count != 1:
         raise UsageError(f"cannot simulate {text!r}: a machine has one mps device.")
     return Machine(kind, count)
