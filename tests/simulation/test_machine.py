@@ -20,7 +20,9 @@ def test_a_machine_is_described_by_kind_and_number(text, names):
     assert parse_machine(text).names == names
 
 
-@pytest.mark.parametrize("text", ["cuda:129", "cpu", "gpu", "cuda:0", "cuda:x", "cuda:-1", "cuda:", "", "mps:2", "meta"])
+@pytest.mark.parametrize(
+    "text", ["cuda:129", "cpu", "gpu", "cuda:0", "cuda:x", "cuda:-1", "cuda:", "", "mps:2", "meta"]
+)
 def test_other_descriptions_are_refused(text):
     with pytest.raises(samedevice.UsageError, match="cannot simulate"):
         parse_machine(text)
