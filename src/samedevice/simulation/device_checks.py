@@ -19,7 +19,7 @@ from samedevice.simulation.calls import DeviceOf, call_of, refusal
 from samedevice.simulation.operator_rules import has_kernel, needs_cpu_argument, rule_of
 from samedevice.simulation.rules.comparing import no_kernel_refusal
 
-__all__ = ["check", "needs_check", "result_devices"]
+__all__ = ["check", "needs_check", "no_kernel", "result_devices"]
 
 _CPU = torch.device("cpu")
 _COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
@@ -78,6 +78,21 @@ def needs_check(func: Any) -> bool:
         need `check` only where devices differ or a generator is given.
     """
     return needs_cpu_argument(func) or not has_kernel(func, "CUDA")
+
+
+def no_kernel(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> Exception:
+    """The dispatcher's error for an operator without a kernel for where its operands are, to be raised.
+
+    Args:
+        func: The `OpOverload`.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        device_of: Where a tensor lives.
+
+    Returns:
+        A NotImplementedError.
+    """
+    return no_kernel_refusal(call_of(func, args, kwargs, device_of), None, _full_name(func))
 
 
 def result_devices(func: Any, args: tuple[Any, ...], device_of: DeviceOf) -> tuple[torch.device, ...] | None:

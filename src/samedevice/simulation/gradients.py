@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 import torch
 import torch.autograd.graph
 
+from samedevice.errors import NotSimulated
 from samedevice.simulation.labels import LabelTable, is_active
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.refusing import refuse
 
 __all__ = ["CrossDeviceEdges", "patches"]
 
+_NO_DEVICE_THREAD = ("device_ready_queues_", "Cannot access accelerator device when none is available")
+"""What the engine says where it is to work for a device that C++ does not have, 2.6 to 2.14."""
 _DEVICES = "_samedevice_devices"
 """On the context of a custom Function: where its tensor arguments were."""
 
@@ -120,7 +123,12 @@ def patches(labels: LabelTable, edges: CrossDeviceEdges) -> Iterator[Patch]:
         edges.flush()
         gradients, *rest = args
         checked = _root_gradients(labels, t_outputs, gradients)
-        return run_backward(t_outputs, checked, *rest, **kwargs)
+        try:
+            return run_backward(t_outputs, checked, *rest, **kwargs)
+        except RuntimeError as error:
+            if any(text in str(error) for text in _NO_DEVICE_THREAD):
+                raise NotSimulated("backward over fake tensors is not simulated: they have no values.") from error
+            raise
 
     # Defined in graph, imported by name into torch.autograd; both since 2.1.
     yield Patch(torch.autograd.graph, "_engine_run_backward", _engine_run_backward)

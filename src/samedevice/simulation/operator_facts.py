@@ -18,7 +18,7 @@ COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 NOTHING_TO_DO = "aten::record_stream"
 """Has no kernel for the CPU, and on a device nothing to wait for."""
 
-Kind = Literal["ordinary", "factory", "composite"]
+Kind = Literal["ordinary", "factory", "composite", "python"]
 _NUMBERS_FROM_TENSORS = ("aten::linspace", "aten::logspace")
 """Factories whose tensor arguments are read as numbers: the result does not follow them."""
 
@@ -33,7 +33,8 @@ class Operator:
         names_tensors: there are keyword-only tensors (`out=`).
         draws: it draws random numbers.
         fresh: the results that are new tensors, neither views nor what was written to.
-        kind: a factory has no operand that says where; a composite is made of other operators.
+        kind: a factory has no operand that says where; a composite is made of other operators; the kernel of a
+            "python" one is Python (`torch.library`), whose operators are seen one by one.
         event: what observers hear.
         plain: operands on one device are all there is to look at.
     """
@@ -72,4 +73,13 @@ def _kind_of(func: Any, makes_from_nothing: bool) -> Kind:
     has_kernel = torch._C._dispatch_has_kernel(name)
     if has_kernel and torch._C._dispatch_has_kernel_for_dispatch_key(name, COMPOSITE.name):
         return "composite"
+    if func.namespace != "aten" and _is_python(func):
+        return "python"
     return "factory" if makes_from_nothing or func._schema.name in _NUMBERS_FROM_TENSORS else "ordinary"
+
+
+def _is_python(func: Any) -> bool:
+    """Whether `torch.library` registered a kernel of the operator: its list of them, 2.6 to 2.14."""
+    overload = f".{func._schema.overload_name}" if func._schema.overload_name else ""
+    begin = f"{func._schema.name.replace('::', '/', 1)}{overload}/"
+    return any(name.startswith(begin) for name in torch.library._impls)

@@ -26,6 +26,7 @@ from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.operator_facts import COMPOSITE, NOTHING_TO_DO, Operator
+from samedevice.simulation.patching import Applied, ItemPatch
 
 __all__ = ["DeviceMode", "is_tracing"]
 
@@ -37,6 +38,7 @@ _pop = torch._C._pop_torch_dispatch_stack
 _Device = torch.device
 _Tensor = torch.Tensor
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
+_EXPLICIT = torch._C.DispatchKey.CompositeExplicitAutograd
 _UNSEEN: Any = object()
 _NO_KEYWORDS: dict[str, Any] = {}
 _NO_TENSOR = frozenset({type(None), int, float, bool, complex})
@@ -138,7 +140,7 @@ class DeviceMode(TorchDispatchMode):
             operator = self._operators[func]
         except KeyError:
             if not isinstance(func, torch._ops.OpOverload):
-                return func(*args, **(kwargs or {}))
+                return self._run_higher_order(func, args, kwargs or _NO_KEYWORDS)
             operator = self._operators[func] = Operator(func)
         if self._pending:
             self._edges.flush()
@@ -177,6 +179,8 @@ class DeviceMode(TorchDispatchMode):
 
     def _slowly(self, operator: Operator, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """As `_general`; an error shows one frame of this package, since the others say nothing to the user."""
+        if operator.kind == "python" and not self._ended and not is_tracing():
+            return self._run_python(operator, args, kwargs)
         try:
             return self._general(operator, types, args, kwargs)
         except Exception as error:
@@ -202,6 +206,26 @@ class DeviceMode(TorchDispatchMode):
             if operator.kind == "factory":
                 return self._make(operator, args, kwargs)
             return self._compute(operator, args, kwargs)
+
+    def _run_python(self, operator: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
+        """An operator whose kernel is Python: the one for where its operands are said to be, with the mode active."""
+        devices = [self._labels.device_of(tensor) for tensor in _tensors(args, kwargs)]
+        devices += [value for value in kwargs.values() if isinstance(value, _Device)]
+        away = any(map(self._machine.owns, devices))
+        keys = (self._machine.kind.upper() if away else "CPU", _EXPLICIT.name)
+        has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+        key = next((key for key in keys if has_kernel(operator.func.name(), key)), None)
+        if key is None:
+            raise device_checks.no_kernel(operator.func, args, kwargs, self._labels.device_of)
+        with self.entered():
+            return operator.func._op_dk(getattr(torch._C.DispatchKey, key), *args, **kwargs)
+
+    def _run_higher_order(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """An operator that calls functions (`torch.cond`): what these do is seen operator by operator."""
+        if self._ended or is_tracing() or not isinstance(func, torch._ops.HigherOrderOperator):
+            return func(*args, **kwargs)
+        with self.entered(), Applied(_unnoticed(func)):
+            return func.dispatch(_EXPLICIT, *args, **kwargs)
 
     def _make(self, operator: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
         """A factory: no operand says where, so `device=` does."""
@@ -324,6 +348,13 @@ class DeviceMode(TorchDispatchMode):
             else:
                 operands = tuple(_tensors(args, kwargs))
             observers.notify(event, operator.name, results, operands)
+
+
+def _unnoticed(func: Any) -> Iterator[ItemPatch]:
+    """Some such operators refuse to run under a mode, and look for one: torch/_higher_order_ops/cond.py, 2.6 to 2.14."""
+    names = getattr(func.py_kernels.get(_EXPLICIT), "__globals__", _NO_KEYWORDS)
+    if "_get_current_dispatch_mode" in names:
+        yield ItemPatch(names, "_get_current_dispatch_mode", lambda: None)
 
 
 def _without_device(kwargs: dict[str, Any]) -> dict[str, Any]:
