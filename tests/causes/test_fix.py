@@ -64,3 +64,37 @@ class Scale(nn.Module):
 Scale().to("cuda")(torch.ones(3, device="cuda"))
 """
     assert fix_text(script, "example.py") == script.replace("self.scale * x", "self.scale.to(x.device) * x")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.ones(3, device='cpu').mul_(2).add_(there)",
+        "np.mean([there])",
+        "losses = []; losses.append(there); np.mean(losses)",
+    ],
+)
+def test_no_edit_would_lose_what_is_written_in_place_or_move_a_list(line):
+    script = f"import numpy as np\nimport torch\nthere = torch.ones(3, device='cuda')\n{line}\n"
+    assert ".to(" not in fix_text(script, "example.py")
+    assert "losses.cpu" not in fix_text(script, "example.py")
+
+
+def test_a_distribution_is_made_no_buffer():
+    script = """\
+import torch
+from torch import nn
+
+
+class Prior(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.prior = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+
+    def forward(self, x):
+        return self.prior.log_prob(x)
+
+
+Prior().to("cuda")(torch.ones(3, device="cuda"))
+"""
+    assert fix_text(script, "example.py") == script

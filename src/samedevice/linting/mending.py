@@ -23,8 +23,22 @@ def moved(node: ast.AST, device: str | None, source: Source) -> Fix | None:
 
 
 def move_at_use(conflict: Conflict, source: Source, *, beside: Operand | None = None) -> Fix | None:
-    """The culprit moved in the expression that uses it, to where `beside` or the other operand is."""
+    """The culprit moved in the expression that uses it, to where `beside` or the other operand is.
+
+    What is written in place stays: of a moved copy the result would be lost.
+    """
+    if _is_written(conflict):
+        return None
     return moved(conflict.culprit.node, wording.device_expression(conflict, source, beside=beside), source)
+
+
+def _is_written(conflict: Conflict) -> bool:
+    """Whether the culprit is `x` in `x.add_(y)`."""
+    call, culprit = conflict.node, conflict.culprit.node
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    name = call.func.attr
+    return call.func.value is culprit and name.endswith("_") and not name.endswith("__")
 
 
 def move_module_where_made(conflict: Conflict, source: Source) -> Fix | None:

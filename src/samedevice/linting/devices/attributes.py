@@ -31,7 +31,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["find", "hold", "read", "write", "write_item"]
+__all__ = ["find", "forget", "hold", "read", "write", "write_item"]
 
 _SAME_TENSOR = frozenset({"data", "T", "mT", "H", "mH", "real", "imag", "values", "indices", "grad", "logits", "probs"})
 _NOT_TENSOR = frozenset(
@@ -57,6 +57,9 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, Tensor):
         return _of_tensor(value, name)
     if isinstance(value, Module | Instance):
+        if name == "__dict__":
+            forget(machine, value)
+            return UNKNOWN
         return _of_object(machine, value, name, node)
     if isinstance(value, Class):
         found = find(value, name)
@@ -78,6 +81,14 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, Mapping) and value.cls is not None and (found := find(value.cls, name)):
         return _bound(machine, found, value, node)
     return UNKNOWN if value is UNKNOWN else Method(value, name)
+
+
+def forget(machine: Machine, value: Value) -> None:
+    """Code that goes through the attributes of an object by names that are not known may move what is plain in it."""
+    if isinstance(value, Module | Instance):
+        for name, held in list(value.attributes.items()):
+            if isinstance(held, Sequence | Mapping) or (isinstance(held, Tensor) and held.kind == "plain"):
+                machine.memory.write(value.attributes, name, UNKNOWN)
 
 
 def _of_tensor(value: Tensor, name: str) -> Value:

@@ -63,7 +63,8 @@ def _numpy(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> 
     """Source: Tensor.__array__: a tensor on another device is refused."""
     for value, part, _ in arguments.all():
         for tensor, inner, _ in operations.tensors_in(value, part, ""):
-            operands = [Operand(tensor, moves.place_of(tensor), inner), Operand(UNKNOWN, CPU, node)]
+            which = "item" if isinstance(value, Sequence) and inner is part else ""
+            operands = [Operand(tensor, moves.place_of(tensor), inner, which), Operand(UNKNOWN, CPU, node)]
             if tensor.certain and operations.may_conflict(operands) and name != "numpy.prod":
                 machine.report(node, name, "numpy", operands)
     return UNKNOWN
@@ -190,8 +191,17 @@ def _getattr(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
             return attributes.read(machine, owner, name.value, node)
         return UNKNOWN
     moves.escape(machine, owner)
+    if isinstance(owner, Instance):
+        attributes.forget(machine, owner)
     # Which function of torch is not known; if it makes a tensor, it does so on the default device.
     return External("torch.*") if isinstance(owner, External) and owner.name == "torch" else UNKNOWN
+
+
+def _all_attributes(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    """`vars(x)` and `dir(x)`."""
+    for value in arguments.positional:
+        attributes.forget(machine, value)
+    return UNKNOWN
 
 
 def _setattr(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
@@ -200,6 +210,8 @@ def _setattr(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
         known = isinstance(name, Constant) and isinstance(name.value, str)
         label = name.value if isinstance(name, Constant) and known else ast.unparse(arguments.nodes[1])
         attributes.write(machine, owner, label, value, node)
+        if not known and isinstance(owner, Instance):
+            attributes.forget(machine, owner)
     return Constant(None)
 
 
@@ -366,6 +378,8 @@ _TABLE: dict[str, Handler] = {
     "builtins.isinstance": _is_instance,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
+    "builtins.vars": _all_attributes,
+    "builtins.dir": _all_attributes,
     "builtins.range": _range,
     "builtins.len": _len,
     "builtins.str": _text,

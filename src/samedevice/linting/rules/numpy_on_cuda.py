@@ -17,12 +17,15 @@ def _claims(fact: Conflict) -> bool:
 
 
 def _message(fact: Conflict, source: Source) -> str:
-    return f"`{wording.text_of(fact.culprit.node, source)}` is on {wording.here(fact)}; numpy needs it on the CPU"
+    whole = "an item of " if fact.culprit.argument == "item" else ""
+    return (
+        f"{whole}`{wording.text_of(fact.culprit.node, source)}` is on {wording.here(fact)}; numpy needs it on the CPU"
+    )
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
     node = fact.culprit.node
-    if not isinstance(node, ast.expr):
+    if not isinstance(node, ast.expr) or fact.culprit.argument == "item":
         return None
     return Fix(f"{wording.text_of(node, source)}.cpu()", (edits.append(source, node, ".cpu()"),))
 

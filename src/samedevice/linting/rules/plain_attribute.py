@@ -59,7 +59,10 @@ def _fix(fact: _Fact, source: Source) -> Fix | None:
     if isinstance(fact, LostLeaf):
         return leaves.made_in_place(fact, source)
     assert isinstance(fact, Conflict)
-    held = _held(fact)
+    held, tensor = _held(fact), fact.culprit.value
+    if isinstance(tensor, Tensor) and not tensor.certain:
+        # A distribution, for one: neither `register_buffer` nor `.to()` takes it.
+        return None
     statement = _assignment(source, held)
     if not held.in_module or statement is None:
         return mending.move_at_use(fact, source)
