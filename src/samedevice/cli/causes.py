@@ -13,7 +13,7 @@ from samedevice.cli.arguments import Parser, colours
 __all__ = ["main"]
 
 _EXAMPLES = """\
-  samedevice causes                  all of them, a line each
+  samedevice causes                  all of them, in short
   samedevice causes SD103            one, with examples
   samedevice causes plain-attribute  the same one, by its name"""
 
@@ -30,7 +30,8 @@ def main(argv: list[str]) -> int:
 
 def _all() -> Iterator[str]:
     for cause in catalogue.all_causes():
-        yield f"{cause.code}  {cause.slug:<25} {cause.summary}"
+        head = f"{cause.code}  {cause.slug:<25} "
+        yield from textwrap.wrap(cause.summary, 100, initial_indent=head, subsequent_indent=" " * len(head))
 
 
 def _one(cause: Cause, coloured: bool) -> Iterator[str]:

@@ -134,7 +134,7 @@ def _diff(file: str, edits: list[tuple[int, str, str]], paint: _Painter) -> Iter
 
 def _wrap(lead: str, text: str) -> list[str]:
     """`text` in lines of at most 100 columns after `lead`, the later ones indented; code is never broken inside."""
-    indent = " " * max(2, len(lead) if lead.isspace() else 2)
+    indent = lead if lead.isspace() else " " * (len(lead) - len(lead.lstrip()) + 2)
     return textwrap.wrap(
         wording.printable(text),
         WIDTH,
