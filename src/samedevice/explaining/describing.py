@@ -64,16 +64,19 @@ def location_of(frame: UserFrame | None) -> Location | None:
 
 def _culprit(evidence: Evidence, verdict: Verdict, made: Made | None) -> Culprit | None:
     suspect = evidence.suspect
-    if suspect is None:
+    name = verdict.name or _shared_container(evidence) or (suspect.name if suspect is not None else None)
+    if name is None:
         return None
-    device, shape, dtype = suspect.device or None, None, None
-    if is_tensor(suspect.value):
+    wrong = evidence.side.wrong if evidence.side is not None else ()
+    device = suspect.device if suspect is not None else next((one.device for one in wrong), None)
+    shape, dtype = None, None
+    if suspect is not None and is_tensor(suspect.value):
         _, shape, dtype = describe(suspect.value)
     return Culprit(
-        name=verdict.name or _shared_container(evidence) or suspect.name,
+        name=name,
         file=made.file if made is not None else None,
         line=made.line if made is not None else None,
-        device=device,
+        device=device or None,
         shape=shape,
         dtype=dtype,
         source=(made.text or None) if made is not None else None,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from samedevice.explaining.diagnosing import by_holder, by_making, by_message, by_owner, by_value
+from samedevice.explaining.diagnosing import by_holder, by_making, by_message, by_owner, by_value, traced
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 
 __all__ = ["diagnose"]
 
 # The order is the strength of the evidence. Who owns a parameter says more than the line that made it, but a
 # checkpoint or a cache says more than that a plain attribute holds its tensor.
-_JUDGES = (by_message.judge, by_owner.judge, by_making.judge, by_holder.judge, by_value.judge)
+_JUDGES = (traced.judge, by_message.judge, by_owner.judge, by_making.judge, by_holder.judge, by_value.judge)
 
 
 def diagnose(evidence: Evidence) -> Verdict:

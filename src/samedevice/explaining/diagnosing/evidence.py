@@ -16,6 +16,7 @@ from samedevice.explaining.routes import Route, Step, search_all
 from samedevice.explaining.sides import Side
 from samedevice.explaining.where_made import Made, Origins
 from samedevice.faults import Fault
+from samedevice.findings import Fix
 from samedevice.messages import Recognised
 
 __all__ = ["Evidence", "Verdict", "spanning_model"]
@@ -31,6 +32,8 @@ class Verdict:
     """A better name for what is in the wrong place, e.g. the container of several."""
     made: Made | None = None
     """A better line for where it was left behind."""
+    fix: Fix | None = None
+    """How to mend it, where the cause alone does not tell."""
 
 
 @dataclass

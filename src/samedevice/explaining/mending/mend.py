@@ -28,6 +28,8 @@ def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     Returns:
         None only where nothing useful can be said.
     """
+    if verdict.fix is not None:
+        return verdict.fix
     mender = _BY_MESSAGE.get(evidence.kind) or _MENDERS.get(verdict.slug, at_use)
     return mender(evidence, verdict, made) or at_use(evidence, verdict, made) or _SENTENCES.get(verdict.slug)
 
