@@ -406,8 +406,14 @@ def field_names(cls: Class) -> list[str]:
     return [*inherited, *(name for name in own if name not in inherited)]
 
 
-def discarded(machine: Machine, node: ast.Expr) -> None:
-    """Note a move whose result is dropped; `node` is a statement that is just an expression."""
+def discarded(machine: Machine, node: ast.Expr | ast.Assign, loop: ast.For | ast.AsyncFor | None = None) -> None:
+    """Note a move whose result is dropped.
+
+    Args:
+        machine: the interpreter.
+        node: a statement that is just an expression, or the assignment that is all that `loop` does.
+        loop: a loop whose variable is all that gets the result.
+    """
     inner = node.value
     if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return
@@ -415,4 +421,4 @@ def discarded(machine: Machine, node: ast.Expr) -> None:
         return
     receiver = machine.evaluate(inner.func.value)
     if isinstance(receiver, Tensor) and receiver.certain and receiver.kind != "parameter":
-        machine.facts.add(MoveDiscarded(node, inner.func.value, receiver, machine.where()))
+        machine.facts.add(MoveDiscarded(node, inner.func.value, receiver, machine.where(), loop))

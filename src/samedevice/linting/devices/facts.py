@@ -66,12 +66,14 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class MoveDiscarded:
-    """`tensor.to(device)` whose result nobody uses."""
+    """`tensor.to(device)` whose result nobody uses, or that only the variable of a loop gets."""
 
-    node: ast.Expr
+    node: ast.Expr | ast.Assign
     target: ast.AST
     tensor: Tensor
     where: Where
+    loop: ast.For | ast.AsyncFor | None = None
+    """The loop whose variable gets the result."""
 
 
 @dataclass(frozen=True, slots=True)

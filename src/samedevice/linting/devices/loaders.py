@@ -6,12 +6,16 @@ import ast
 from dataclasses import replace
 
 from samedevice.linting.devices import attributes
+from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.operations import may_conflict
+from samedevice.linting.devices.places import CPU
 from samedevice.linting.devices.sequences import element_of
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Constant,
     Function,
+    Generator,
     Instance,
     Mapping,
     Module,
@@ -25,6 +29,7 @@ __all__ = ["loader"]
 
 def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """A DataLoader: its batches are on the CPU unless the dataset holds tensors that are known to be elsewhere."""
+    _check_generator(machine, arguments, node)
     dataset = arguments.get(0, "dataset")
     collate = arguments.keywords.get("collate_fn")
     if collate is not None and not (isinstance(collate, Constant) and collate.value is None):
@@ -41,6 +46,19 @@ def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     if isinstance(dataset, Sequence):
         return Sequence(None, _batched(dataset.element), node=node)
     return Sequence(None, UNKNOWN, node=node)
+
+
+def _check_generator(machine: Machine, arguments: Arguments, node: ast.AST) -> None:
+    """A loader draws its seed and its order on the CPU.
+
+    Source: torch/utils/data: `_BaseDataLoaderIter.__init__` and `RandomSampler.__iter__`.
+    """
+    generator = arguments.keywords.get("generator")
+    if isinstance(generator, Generator):
+        there = Operand(generator, generator.place, arguments.keyword_nodes["generator"], "generator")
+        here = Operand(UNKNOWN, CPU, node)
+        if may_conflict([there, here]):
+            machine.report(node, "random_", "generator", [there, here])
 
 
 def _batched(value: Value) -> Value:

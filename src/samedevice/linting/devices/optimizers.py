@@ -177,7 +177,21 @@ def _replaced(optimizer: Optimizer) -> str | None:
                 return name if id(value) not in _all_inside(now) else None
             if isinstance(now, Tensor) and now.kind == "parameter" and now.owner is None:
                 return name
+        known = {(id(owner), name) for owner, name, _ in contents}
+        for _, _, value in contents:
+            for name in _new_parameters(value):
+                if (id(value), name) not in known:
+                    return name
     return None
+
+
+def _new_parameters(layer: Value) -> Iterator[str]:
+    """The parameters of a layer of torch.nn that were assigned: those that it makes itself are no attributes here."""
+    if isinstance(layer, Module) and layer.cls is None:
+        for name in ("weight", "bias"):
+            value = layer.attributes.get(name)
+            if isinstance(value, Tensor) and value.kind == "parameter" and value.owner is None:
+                yield name
 
 
 def _now(owner: Module, name: str) -> Value | None:

@@ -131,6 +131,10 @@ def _switches_device(machine: Machine, node: ast.If) -> bool:
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> bool:
     source = machine.evaluate(node.iter)
+    forgotten = _forgotten_move(node)
+    if forgotten is not None:
+        bind_target(machine, node.target, element_of(machine, source, node.iter))
+        calls.discarded(machine, forgotten, node)
     items = unpack(machine, source, node.iter)
     if items is not None and 0 < len(items) <= _UNROLLED and any(_matters(item) for item in items):
         # Each round is run: what is counted in them is counted exactly.
@@ -143,6 +147,19 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> bool:
         _rounds(machine, node.body, lambda: bind_target(machine, node.target, element_of(machine, source, node.iter)))
     machine.execute(node.orelse)
     return False
+
+
+def _forgotten_move(node: ast.For | ast.AsyncFor) -> ast.Assign | None:
+    """`for x in xs: x = x.to(device)`: each round forgets what the one before has moved."""
+    body = node.body[0]
+    if len(node.body) > 1 or not isinstance(body, ast.Assign) or not isinstance(body.value, ast.Call):
+        return None
+    function, (target, *others) = body.value.func, body.targets
+    if not isinstance(function, ast.Attribute) or not isinstance(target, ast.Name) or others:
+        return None
+    is_variable = any(isinstance(part, ast.Name) and part.id == target.id for part in ast.walk(node.target))
+    moves_itself = isinstance(function.value, ast.Name) and function.value.id == target.id
+    return body if is_variable and moves_itself else None
 
 
 def _matters(item: Value) -> bool:
