@@ -109,7 +109,7 @@ def sets_in_cache(source: Source, name: str) -> int | None:
         name: the last part of what is assigned: "templates" of `self.templates`, "_masks" of `_masks[length]`.
     """
     for node in ast.walk(source.tree):
-        sets = isinstance(node, ast.Assign) and any(_last_name(target) == name for target in node.targets)
+        sets = isinstance(node, ast.Assign) and name in {_last_name(part) for part in _targets(node)}
         if isinstance(node, ast.Assign) and sets and is_guarded(source, node, name):
             return node.lineno
     return None
@@ -118,9 +118,24 @@ def sets_in_cache(source: Source, name: str) -> int | None:
 def is_guarded(source: Source, statement: ast.stmt, name: str) -> bool:
     """Whether an `if` around `statement`, or a caching decorator of its function, asks about `name`."""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.If) and _inside(statement, node) and _asks_about(node.test, name):
+        if not isinstance(node, ast.If) or not _inside(statement, node):
+            continue
+        if _asks_about(node.test, name) or any(_asks_about(node.test, other) for other in _attributes_set(node)):
             return True
     return False
+
+
+def _attributes_set(node: ast.If) -> set[str]:
+    """The attributes that the body sets: `self.length = n` tells with which length the rest was filled."""
+    return {
+        part.attr
+        for statement in node.body
+        for inner in ast.walk(statement)
+        if isinstance(inner, ast.Assign)
+        for target in inner.targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+    }
 
 
 def calls_cached_function(node: ast.AST | None, source: Source) -> ast.expr | None:
@@ -159,6 +174,8 @@ def _is_fixed(device: ast.expr) -> bool:
     if isinstance(device, ast.Call) and call_name(device) == "device" and device.args:
         rest = device.args[1:]
         return _is_fixed(device.args[0]) and all(isinstance(part, ast.Constant) for part in rest)
+    if isinstance(device, ast.IfExp):  # "cuda" if torch.cuda.is_available() else "cpu"
+        return _is_fixed(device.body) and _is_fixed(device.orelse)
     if isinstance(device, ast.Constant):
         return type(device.value) is int or (type(device.value) is str and bool(_FIXED.match(device.value)))
     return False
@@ -175,6 +192,11 @@ def _asks_about(test: ast.expr, name: str) -> bool:
         if isinstance(node, ast.Constant) and node.value == name:  # hasattr(self, "mask")
             return True
     return False
+
+
+def _targets(statement: ast.Assign) -> Iterator[ast.expr]:
+    for target in statement.targets:
+        yield from target.elts if isinstance(target, ast.Tuple | ast.List) else (target,)
 
 
 def _last_name(target: ast.expr) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "bindings_of",
     "call_name",
     "is_discarded_move",
+    "is_forgotten_move",
     "keyword",
     "lenders",
     "move_calls",
@@ -136,6 +137,19 @@ def is_discarded_move(statement: ast.stmt | None) -> ast.Call | None:
     if isinstance(statement, ast.Expr) and statement.value in list(move_calls(statement)):
         return statement.value if isinstance(statement.value, ast.Call) else None
     return None
+
+
+def is_forgotten_move(loop: ast.AST) -> ast.Call | None:
+    """The move that only the variable of `loop` keeps, for one round: `for x in xs: x = x.to(device)`."""
+    if not isinstance(loop, ast.For | ast.AsyncFor) or len(loop.body) > 1 or not isinstance(loop.body[0], ast.Assign):
+        return None
+    call, targets = loop.body[0].value, loop.body[0].targets
+    if not isinstance(call, ast.Call) or call not in list(move_calls(call)) or not isinstance(call.func, ast.Attribute):
+        return None
+    moved = call.func.value
+    names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    rebinds = isinstance(moved, ast.Name) and moved.id in names and len(targets) == 1
+    return call if rebinds and isinstance(targets[0], ast.Name) and targets[0].id in names else None
 
 
 def bindings_of(name: str, scope: Function | ast.Module) -> list[Binding]:

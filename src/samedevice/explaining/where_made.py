@@ -20,11 +20,20 @@ from samedevice.explaining.live import device_of, instance_dict, is_module, is_t
 from samedevice.explaining.making import fixed_device
 from samedevice.explaining.routes import Route, Step, resolve
 from samedevice.explaining.sources import Source, read_source
-from samedevice.explaining.syntax import call_name, is_discarded_move, move_calls
+from samedevice.explaining.syntax import call_name, is_discarded_move, is_forgotten_move, move_calls
 from samedevice.faults import Origin
 from samedevice.usercode import is_user_file
 
-__all__ = ["Made", "Origins", "default_argument", "discarded_move", "in_source", "root_made", "where_made"]
+__all__ = [
+    "Made",
+    "Origins",
+    "default_argument",
+    "discarded_move",
+    "forgetting_loop",
+    "in_source",
+    "root_made",
+    "where_made",
+]
 
 
 class Origins(Protocol):
@@ -143,8 +152,10 @@ def discarded_move(suspect: Suspect, expected: str, origins: Origins | None) -> 
     for origin in reversed(
         origins.moves_of(suspect.value) if origins is not None and suspect.value is not None else ()
     ):
-        statement = read_source(origin.file).statement_at(origin.line)
-        if is_discarded_move(statement) is not None or _sets_shadowed_entry(statement, suspect):
+        source = read_source(origin.file)
+        statement = source.statement_at(origin.line)
+        dropped = is_discarded_move(statement) or forgetting_loop(source, statement)
+        if dropped is not None or _sets_shadowed_entry(statement, suspect):
             return Made(origin.file, origin.line, origin.function, "moved", origin.operation, True)
     return _discarded_in_source(suspect) or _shadowed_in_source(suspect)
 
@@ -298,6 +309,14 @@ def _discarded_in_source(suspect: Suspect) -> Made | None:
                 continue  # a module moves in place
             if _is_or_begins(frame.source.text_of(call.func.value), text):
                 return Made(frame.file, call.lineno, frame.function)
+    return None
+
+
+def forgetting_loop(source: Source, statement: ast.stmt | None) -> ast.For | ast.AsyncFor | None:
+    """The loop whose variable alone gets what `statement` moves."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.For | ast.AsyncFor) and node.body[0] is statement and is_forgotten_move(node):
+            return node
     return None
 
 

@@ -9,7 +9,7 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spannin
 from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor
 from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
-from samedevice.explaining.routes import Route, Step, resolve
+from samedevice.explaining.routes import Route, Step, resolve, search_all
 from samedevice.explaining.where_made import default_argument
 
 __all__ = ["judge"]
@@ -154,8 +154,8 @@ def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> V
     name = f"a {kind.__name__}"
     if _keeps_score(kind):
         return Verdict("metric-state", f"it is state of {name}, which collects results and is no module", container)
-    if _moves_parts(step, evidence.expected):
-        return Verdict("nested-batch", f"other parts of the {kind.__name__} were moved; this one was not", container)
+    if _moves_parts(step, evidence.expected) or _is_beside_moved(step.owner, evidence):
+        return Verdict("nested-batch", f"what is beside it was moved; this {kind.__name__}'s was not", container)
     return Verdict("plain-attribute", f"{name} is no module: nothing moves what it holds", container)
 
 
@@ -170,6 +170,16 @@ def _moves_parts(step: Step, expected: str) -> bool:
     sisters = [value for key, value in instance_dict(step.owner).items() if key != step.key and is_tensor(value)]
     own_move = any("to" in vars(base) or "cuda" in vars(base) for base in type(step.owner).__mro__)
     return own_move or any(device_of(sister) == expected for sister in sisters)
+
+
+def _is_beside_moved(owner: object, evidence: Evidence) -> bool:
+    """Whether the object is an entry of a batch whose tensors are where this one should be."""
+    for route in search_all(reversed(evidence.frames), lambda value: value is owner):
+        if route.steps and route.steps[-1].kind == "item":
+            sisters = [value for _, _, value in members(route.steps[-1].owner) if is_tensor(value)]
+            if any(device_of(sister) == evidence.expected and _was_moved(sister, evidence) for sister in sisters):
+                return True
+    return False
 
 
 def _lasting_home(evidence: Evidence) -> tuple[Step, Route] | None:

@@ -36,7 +36,7 @@ def _default_device(evidence: Evidence) -> Verdict | None:
     if evidence.device != "cpu":
         return None
     for made, part in ((evidence.made, _making_expression(evidence)), (evidence.root, None)):
-        if made is None or made.event in ("moved", "loaded"):
+        if made is None or made.event in ("moved", "loaded") or _comes_from_a_loop(evidence, made):
             continue
         if made.function in ("", "<module>") and not _in_loop(made):
             continue
@@ -45,6 +45,14 @@ def _default_device(evidence: Evidence) -> Verdict | None:
             name = made.source.text_of(call.func)
             return Verdict("factory-default-device", f"{name} without `device=` makes it on the default device")
     return None
+
+
+def _comes_from_a_loop(evidence: Evidence, made: Made) -> bool:
+    """Whether a loop handed it out and other code made it: data, which is moved where it is used, not where made."""
+    suspect = evidence.suspect
+    if suspect is None or suspect.binding is None or not isinstance(suspect.binding.node, ast.For | ast.AsyncFor):
+        return False
+    return (made.file, made.function) != (suspect.frame.file, suspect.frame.function)
 
 
 def _default_call(node: ast.AST | None, source: Source) -> ast.Call | None:

@@ -15,7 +15,7 @@ from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
 from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.mending.registering import buffer
 from samedevice.explaining.sources import Source
-from samedevice.explaining.syntax import call_name
+from samedevice.explaining.syntax import call_name, keyword
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Edit, Fix
 
@@ -134,10 +134,11 @@ def map_location(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
     if call is None or source is None:
         return None
     device = device_at(evidence, made) if made is not None else None
-    if device is not None:
-        return as_fix(with_keyword(source, call, "map_location", device))
-    # No word for the device by then: the one that the failing line wants, which fixes it.
-    return as_fix(with_keyword(source, call, "map_location", f'"{evidence.expected or "cpu"}"'), safe=False)
+    # Where there is no word for the device by then, the one that the failing line wants, which fixes it.
+    where = device or f'"{evidence.expected or "cpu"}"'
+    said = keyword(call, "map_location")
+    edit = with_keyword(source, call, "map_location", where) if said is None else replace_node(source, said, where)
+    return as_fix(edit, safe=device is not None)
 
 
 def accumulated(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -164,6 +165,8 @@ def guard(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None
     if made is None or not isinstance(made.statement, ast.Assign):
         return at_use(evidence, verdict, made)
     target, source = made.statement.targets[0], made.source
+    if isinstance(target, ast.Tuple | ast.List):  # what is set together has been on one device together
+        target = target.elts[0]
     device = next((
         source.text_of(word.value) for node in ast.walk(made.statement.value) if isinstance(node, ast.Call)
         for word in node.keywords if word.arg == "device"
@@ -176,6 +179,11 @@ def guard(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None
 
 
 def _test_around(source: Source, line: int) -> ast.expr | None:
-    tests = [node for node in ast.walk(source.tree) if isinstance(node, ast.If) and isinstance(node.test, ast.Compare)]
+    tests = [node for node in ast.walk(source.tree) if isinstance(node, ast.If) and _may_be_widened(node.test)]
     found = [node for node in tests if node.lineno < line <= (node.end_lineno or 0)]
     return max(found, key=lambda node: node.lineno).test if found else None
+
+
+def _may_be_widened(test: ast.expr) -> bool:
+    """Whether `or …` after the text of `test` says what it seems to."""
+    return isinstance(test, ast.Compare) or (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or))

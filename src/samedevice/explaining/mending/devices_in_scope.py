@@ -77,7 +77,13 @@ def device_in_source(source: Source, line: int) -> str | None:
         return None
     names = [argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]]
     named = next((name for name in _NAMES[:3] if name in names), None)
-    return named or _of_self(function, line) or _said_elsewhere(function, names) or _of_parameters(source, line, names)
+    return (
+        named
+        or _of_self(function, line)
+        or _said_elsewhere(function, names)
+        or _of_measured(function, names)
+        or _of_parameters(source, line, names)
+    )
 
 
 def _said_elsewhere(function: ast.AST, names: list[str]) -> str | None:
@@ -87,6 +93,15 @@ def _said_elsewhere(function: ast.AST, names: list[str]) -> str | None:
             read = [node.id for node in ast.walk(word.value) if isinstance(node, ast.Name)]
             if word.arg == "device" and read and all(name in names for name in read):
                 return ast.unparse(word.value)
+    return None
+
+
+def _of_measured(function: ast.AST, names: list[str]) -> str | None:
+    """`x.device` of a parameter that is seen to be a tensor, since its `shape` or `size()` is read."""
+    for node in ast.walk(function):
+        measured = node.value if isinstance(node, ast.Attribute) and node.attr in ("shape", "size") else None
+        if isinstance(measured, ast.Name) and measured.id in names and measured.id != "self":
+            return f"{measured.id}.device"
     return None
 
 

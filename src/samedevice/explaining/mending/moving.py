@@ -13,14 +13,18 @@ from samedevice.explaining.mending.devices_in_scope import device_in_frame
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
 from samedevice.explaining.mending.registering import module_list
 from samedevice.explaining.routes import resolve
-from samedevice.explaining.syntax import bindings_of, is_discarded_move
-from samedevice.explaining.where_made import Made
+from samedevice.explaining.sources import Source
+from samedevice.explaining.syntax import bindings_of, is_discarded_move, is_forgotten_move
+from samedevice.explaining.where_made import Made, forgetting_loop
 from samedevice.findings import Fix
 
 
 def kept(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     """The dropped result is kept: `mask = mask.to(device)`, where the name may be set there."""
     statement = made.statement if made is not None else None
+    loop = forgetting_loop(made.source, statement) if made is not None else None
+    if made is not None and loop is not None:
+        return _kept_in_loop(made.source, loop) or at_use(evidence, verdict, made)
     call = is_discarded_move(statement)
     if made is None or call is None or not isinstance(call.func, ast.Attribute):
         return _shadowed(evidence, made) or at_use(evidence, verdict, made)
@@ -28,6 +32,25 @@ def kept(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     if not isinstance(target, ast.Name | ast.Attribute | ast.Subscript) or _is_outer_name(target, made):
         return at_use(evidence, verdict, made)
     return as_fix(replace_node(made.source, call, f"{made.source.text_of(target)} = {made.source.text_of(call)}"))
+
+
+def _kept_in_loop(source: Source, loop: ast.For | ast.AsyncFor) -> Fix | None:
+    """`a, b = (x.to(device) for x in (a, b))`; for `for key, x in xs.items()`, an entry in each round."""
+    call, over, target = is_forgotten_move(loop), loop.iter, loop.target
+    if call is None or loop.orelse:
+        return None
+    move = source.text_of(call)
+    if isinstance(over, ast.Tuple | ast.List) and isinstance(target, ast.Name) and len(over.elts) > 1:
+        if not all(isinstance(part, ast.Name) for part in over.elts):
+            return None
+        names = ", ".join(source.text_of(part) for part in over.elts)
+        return as_fix(replace_node(source, loop, f"{names} = ({move} for {target.id} in ({names}))"))
+    if isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name) and isinstance(over, ast.Call):
+        entries = over.func.value if isinstance(over.func, ast.Attribute) and over.func.attr == "items" else None
+        if isinstance(entries, ast.Name | ast.Attribute):
+            text = f"{source.text_of(entries)}[{target.elts[0].id}] = {move}"
+            return as_fix(replace_node(source, loop.body[0], text))
+    return None
 
 
 def _shadowed(evidence: Evidence, made: Made | None) -> Fix | None:

@@ -32,7 +32,8 @@ def constructed_after(file: str, line: int, model: str, replacing: str | None = 
         return None
     lines = [text.rstrip("\r\n") for text in source.lines]
     text = lines[construction.lineno - 1 : construction.end_lineno]
-    if _block_of(source, construction) is _block_of(source, changing):
+    together = _block_of(source, construction) is _block_of(source, changing)
+    if together and not _is_used_between(source, construction, changing):
         old = lines[construction.lineno - 1 : changing.end_lineno]
         new = [*lines[construction.end_lineno : changing.end_lineno], *text]
         while new and not new[0].strip():
@@ -44,6 +45,14 @@ def constructed_after(file: str, line: int, model: str, replacing: str | None = 
     moved = [indent + each[construction.col_offset :] for each in text]
     edit = Edit(file, changing.end_lineno, changing.end_lineno, last, "\n".join([last, *moved]))
     return Fix(f"{text[0].strip()}  (again after line {changing.end_lineno})", (edit,))
+
+
+def _is_used_between(source: Source, construction: ast.Assign, changing: ast.stmt) -> bool:
+    """Whether the optimizer is needed before the parameters change, so that it has to be constructed twice."""
+    names = {part.id for target in construction.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    block = _block_of(source, construction) or []
+    between = block[block.index(construction) + 1 : block.index(changing)]
+    return any(isinstance(part, ast.Name) and part.id in names for each in between for part in ast.walk(each))
 
 
 def _changing_statement(source: Source, construction: ast.stmt, model: str, replacing: str | None) -> ast.stmt | None:
