@@ -4,8 +4,8 @@ its autocast would.
 PyTorch's own autocast kernels ask C++ where a tensor is. So the autocast key of the simulated kind, which no CPU
 tensor carries, is included in dispatching while autocast is on, and its kernels are replaced by ones that ask the
 label. Which operators are cast, and how, is read from PyTorch's header of the installed version. Autocast of the CPU
-stays PyTorch's. `GradScaler`, `custom_fwd` and the flags themselves are PyTorch's Python code and need nothing but a
-machine that says that CUDA is available.
+is the matter of `amp_host.py`. `GradScaler`, `custom_fwd` and the flags themselves are PyTorch's Python code and need
+nothing but a machine that says that CUDA is available.
 
 Source: aten/src/ATen/autocast_mode.h (`AT_FORALL_LOWER_PRECISION_FP` and following) and autocast_mode.cpp, 2.6 to 2.14.
 """
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
+from samedevice.simulation.amp_host import HostAutocast
 from samedevice.simulation.labels import device_of
 from samedevice.simulation.patching import Patch, Undoable
 
@@ -56,11 +57,13 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     key = _KEYS.get(machine.kind)
     if key is None or not hasattr(torch._C.DispatchKey, key):
         return
+    host = HostAutocast(machine.kind)
+    yield host
     yield _Kernels(machine.kind, key)
-    yield Patch(torch, "set_autocast_enabled", _switching(machine.kind, getattr(torch._C.DispatchKey, key)))
+    yield Patch(torch, "set_autocast_enabled", _switching(machine.kind, getattr(torch._C.DispatchKey, key), host))
 
 
-def _switching(kind: str, key: Any) -> Callable[..., None]:
+def _switching(kind: str, key: Any, host: HostAutocast) -> Callable[..., None]:
     """`torch.set_autocast_enabled`, which also includes the key in this thread's dispatching."""
     original = torch.set_autocast_enabled
 
@@ -70,6 +73,8 @@ def _switching(kind: str, key: Any) -> Callable[..., None]:
         # One argument: the old form, which means CUDA.
         if (len(arguments) == 1 and kind == "cuda") or arguments[0] == kind:
             torch._C._dispatch_tls_set_dispatch_key_included(key, bool(arguments[-1]))
+        elif arguments[0] == "cpu" and arguments[-1]:
+            host.use()
 
     return set_autocast_enabled
 

@@ -193,7 +193,9 @@ def fault(call: Call, blamed: Operand | None = None) -> Fault:
 
 def _fault_operand(operand: Operand) -> FaultOperand:
     tensor = operand.tensor
-    return FaultOperand(operand.name, weakref.ref(tensor), str(operand.device), tuple(tensor.shape), str(tensor.dtype))
+    # A nested tensor has no one shape.
+    shape = () if tensor.is_nested else tuple(tensor.shape)
+    return FaultOperand(operand.name, weakref.ref(tensor), str(operand.device), shape, str(tensor.dtype))
 
 
 def first_elsewhere(operands: Iterable[Operand], device: torch.device) -> Operand | None:

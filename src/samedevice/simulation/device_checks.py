@@ -8,6 +8,7 @@ Values are on the CPU whatever a tensor's label says; only `device_of` knows the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -19,11 +20,12 @@ from samedevice.simulation.calls import DeviceOf, call_of, refusal
 from samedevice.simulation.operator_rules import has_kernel, needs_cpu_argument, rule_of
 from samedevice.simulation.rules.comparing import no_kernel_refusal
 
-__all__ = ["check", "needs_check", "no_kernel", "result_devices"]
+__all__ = ["check", "needs_check", "no_kernel", "on_meta", "result_devices"]
 
 _CPU = torch.device("cpu")
 _COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 _Tensor = torch.Tensor
+_META_REFUSAL = re.compile(r"Tensor on device (\S+) is not on the expected device (\S+)!")
 
 
 def check(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> torch.device | None:
@@ -95,6 +97,33 @@ def no_kernel(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], devic
     return no_kernel_refusal(call_of(func, args, kwargs, device_of), None, _full_name(func))
 
 
+def on_meta(
+    error: RuntimeError, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf
+) -> Exception:
+    """What an operator with an operand on the meta device raises, its words about the CPU told of the device.
+
+    Args:
+        error: As it was raised with all other operands on the CPU.
+        func: The `OpOverload`.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        device_of: Where a tensor lives.
+
+    Returns:
+        The error to be raised.
+
+    Source: torch/_prims_common, `check_same_device`, as the real CUDA build of 2.13 answered.
+    """
+    said = _META_REFUSAL.match(str(error))
+    if said is None:
+        return error
+    call = call_of(func, args, kwargs, device_of)
+    away = next(operand.device for operand in call.operands if operand.device.type not in ("cpu", "meta"))
+    device, other = (str(away) if name == "cpu" else name for name in said.groups())
+    blamed = next((operand for operand in call.operands if str(operand.device) == device), None)
+    return refusal(call, "same-device", blamed, device=device, other_device=other)
+
+
 def result_devices(func: Any, args: tuple[Any, ...], device_of: DeviceOf) -> tuple[torch.device, ...] | None:
     """The device of each result, for the operators whose results live on different ones.
 
@@ -138,6 +167,8 @@ def _dispatch_key(kind: str, tensors: list[torch.Tensor]) -> str:
         prefix = "Sparse"
     elif any(tensor.is_quantized for tensor in tensors):
         prefix = "Quantized"
+    elif any(tensor.is_nested for tensor in tensors):
+        prefix = "NestedTensor"
     else:
         prefix = ""
     return prefix + kind.upper()

@@ -118,9 +118,17 @@ class _Makers:
                 if machine.owns(device):
                     machine.initialise()
                     self._mover.join()
+                if kwargs.get("out") is not None:
+                    self._compare_out(kwargs["out"], kwargs.pop("device"))
             return original(*args, **kwargs)
 
         return factory
+
+    def _compare_out(self, out: torch.Tensor, device: torch.device) -> None:
+        """Source: torch/csrc/autograd/utils/wrap_outputs.h and python_torch_functions, `check_out_type_matches`."""
+        found = self._labels.device_of(out)
+        if found.type != device.type:
+            raise RuntimeError(f"device type {device.type} does not match device type of out parameter ({found.type})")
 
     def _copying(self, original: Function) -> Function:
         """`torch.tensor`: always new memory."""
@@ -159,10 +167,11 @@ class _Makers:
 
     def _assembling(self, original: Function, parts: int) -> Function:
         """Sparse tensors: with `device=` all parts go there."""
+        completing = self._completing(original)
 
         def assemble(*args: Any, **kwargs: Any) -> Any:
-            if kwargs.get("device") is None:
-                return original(*args, **kwargs)
+            if kwargs.get("device") is None or (len(args) < 2 and "values" not in kwargs):
+                return completing(*args, **kwargs)
             target = self._machine.complete(kwargs["device"])
             if not self._machine.owns(target) and target.type != "cpu":
                 return original(*args, **kwargs)

@@ -115,9 +115,9 @@ class LabelTable:
 
         Args:
             tensor: of any layout or class; one without any storage stays where PyTorch says.
-            device: complete; None or the host's removes the label.
+            device: complete; None, the host's or meta removes the label.
         """
-        self.set_label(tensor, None if device is None or device.type == "cpu" else device)
+        self.set_label(tensor, None if device is None or device.type in ("cpu", "meta") else device)
 
     def set_label(self, tensor: torch.Tensor, label: torch.device | Floating | None) -> None:
         """Put `label` on the storages of the tensor; None is the host."""

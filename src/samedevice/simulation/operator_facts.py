@@ -66,6 +66,12 @@ class Operator:
             and not device_checks.needs_check(func)
         )
 
+    def has_nested_kernel(self, args: Any) -> bool:
+        """Whether nested tensors are among `args` and the operator has a kernel for them."""
+        return any(isinstance(value, torch.Tensor) and value.is_nested for value in args) and (
+            torch._C._dispatch_has_kernel_for_dispatch_key(self.func.name(), "NestedTensorCPU")
+        )
+
 
 def _kind_of(func: Any, makes_from_nothing: bool) -> Kind:
     name = func.name()

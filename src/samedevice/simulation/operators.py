@@ -39,6 +39,7 @@ _Device = torch.device
 _Tensor = torch.Tensor
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 _EXPLICIT = torch._C.DispatchKey.CompositeExplicitAutograd
+_META = torch.device("meta")
 _UNSEEN: Any = object()
 _NO_KEYWORDS: dict[str, Any] = {}
 _NO_TENSOR = frozenset({type(None), int, float, bool, complex})
@@ -198,8 +199,8 @@ class DeviceMode(TorchDispatchMode):
         if types and any(kind.__torch_dispatch__ is not _NO_DISPATCH for kind in types):
             # A subclass with operators of its own goes first; what it calls comes here again.
             return NotImplemented
-        if operator.kind == "composite":
-            # Only inference mode hands composite operators over whole.
+        if operator.kind == "composite" and not operator.has_nested_kernel(args):
+            # Only inference mode, and nested tensors, hand composite operators over whole.
             with self.entered():
                 return operator.func._op_dk(COMPOSITE, *args, **kwargs)
         with torch._C.DisableTorchFunction():
@@ -255,13 +256,20 @@ class DeviceMode(TorchDispatchMode):
         devices = set(found)
         explicit, kwargs, pinned = self._said(operator, kwargs)
         device = next(iter(devices)) if len(devices) == 1 else None
-        if any(map(self._machine.owns, devices)) or kwargs.get("generator") is not None:
+        away = next(filter(self._machine.owns, found), None)
+        if away is not None and _META in devices and explicit is None:
+            return self._compute_on_meta(operator, args, kwargs, away)
+        if away is not None or kwargs.get("generator") is not None:
             device = self._check(operator, args, kwargs if explicit else _without_device(kwargs))
             if operator.name == NOTHING_TO_DO:
                 return None
         result = _call(operator, explicit or device, args, kwargs)
         if operator.fresh:
             self._place(operator, result, args, explicit or device or floating)
+        elif away is not None and any(tensor.layout is not torch.strided for tensor in operands):
+            # What would be a view, or the same memory, of a dense tensor is new memory of a sparse one.
+            for tensor in _tensors((result,), _NO_KEYWORDS):
+                self._labels.set_device(tensor, found[0])
         if pinned:
             self._labels.pin(result)
         if len(devices) > 1 or (explicit is not None and self._explicit.target is None):
@@ -269,6 +277,16 @@ class DeviceMode(TorchDispatchMode):
         if _observers:
             moved = explicit is not None and operator.name == "aten::_to_copy"
             self._observe("moved" if moved else operator.event, operator, result, args, kwargs)
+        return result
+
+    def _compute_on_meta(self, operator: Operator, args: Any, kwargs: dict[str, Any], device: torch.device) -> Any:
+        """With an operand on the meta device no wrapper compares devices, only the operator itself does."""
+        try:
+            result = operator.call(*args, **kwargs)
+        except RuntimeError as error:
+            raise device_checks.on_meta(error, operator.func, args, kwargs, self._labels.device_of) from None
+        if operator.fresh and all(t.device.type != "meta" for t in _tensors((result,), _NO_KEYWORDS)):
+            self._label(operator, result, device)
         return result
 
     def _check(self, operator: Operator, args: Any, kwargs: dict[str, Any]) -> torch.device | None:
@@ -351,7 +369,7 @@ class DeviceMode(TorchDispatchMode):
 
 
 def _unnoticed(func: Any) -> Iterator[ItemPatch]:
-    """Some such operators refuse to run under a mode, and look for one: torch/_higher_order_ops/cond.py, 2.6 to 2.14."""
+    """Some of them look for a mode, and refuse to run under one: torch/_higher_order_ops/cond.py, 2.6 to 2.14."""
     names = getattr(func.py_kernels.get(_EXPLICIT), "__globals__", _NO_KEYWORDS)
     if "_get_current_dispatch_mode" in names:
         yield ItemPatch(names, "_get_current_dispatch_mode", lambda: None)

@@ -20,6 +20,7 @@ from samedevice.simulation import (
     storages,
     tensors,
     threads,
+    warned,
 )
 from samedevice.simulation import labels as labels_module
 from samedevice.simulation import machine as machine_module
@@ -93,3 +94,4 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from device_type.patches(machine, labels)
     yield from threads.patches(mode)
     yield from scripting.patches(machine, labels, mode)
+    yield from warned.patches()

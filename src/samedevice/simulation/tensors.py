@@ -118,7 +118,11 @@ class _Methods:
             return name.replace("torch.", f"torch.{self._machine.kind}.", 1) if self._is_away(tensor) else name
         if isinstance(dtype, torch.dtype):
             return tensor.to(dtype, non_blocking)
-        return self._to_type(tensor, dtype if isinstance(dtype, str) else _type_name(dtype))
+        name = dtype if isinstance(dtype, str) else _type_name(dtype)
+        if not (name.startswith("torch.") and name.endswith("Tensor") and hasattr(torch, name.rpartition(".")[2])):
+            # No type at all, in PyTorch's words.
+            return _Base.type(tensor, dtype)
+        return self._to_type(tensor, name)
 
     def _to_type(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
         """To a legacy type such as "torch.cuda.FloatTensor"; one that is on that kind of device already stays there."""

@@ -30,13 +30,14 @@ def compared(method: str) -> Rule:
     """The check that torchgen writes into the wrappers of kernels: type and index of all devices are equal.
 
     The first tensor sets the device (`out=` before the positional arguments, in schema order) and the first that
-    differs is blamed. Keyword-only tensors are not looked at; 0-dim and empty ones are no exception.
+    differs is blamed. Keyword-only tensors are not looked at; 0-dim and empty ones are no exception. Operands on the
+    meta device have a wrapper of their own, without a check.
     Source: torchgen/dest/register_dispatch_key.py, `gen_device_check`; ATen/core/op_registration/adaption.h.
     """
 
     def rule(call: Call) -> torch.device | None:
         looked_at = [operand for operand in call.operands if operand.compared]
-        if not looked_at:
+        if not looked_at or any(operand.device.type == "meta" for operand in looked_at):
             return call.common_device
         device = looked_at[0].device
         blamed = first_elsewhere(looked_at, device)
@@ -104,6 +105,8 @@ def iterated(scalars: Collection[str] | None = None, kernel_needs: Collection[st
 
 def _fit(call: Call) -> bool:
     """Whether shapes broadcast; an iterator looks at them before devices, and the operator itself will tell."""
+    if any(operand.tensor.is_nested for operand in call.operands):
+        return True
     try:
         shape = torch.broadcast_shapes(*(o.tensor.shape for o in call.operands if not o.is_out))
     except RuntimeError:
