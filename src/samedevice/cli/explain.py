@@ -5,13 +5,15 @@ from __future__ import annotations
 import codecs
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from samedevice import reports
 from samedevice.cli.arguments import Parser, colours
 from samedevice.errors import UsageError
 from samedevice.explaining.explain import explain
-from samedevice.findings import Report
+from samedevice.findings import Finding, Report
+from samedevice.linting.lint import lint
 
 __all__ = ["main"]
 
@@ -38,12 +40,37 @@ def main(argv: list[str]) -> int:
             file=sys.stderr,
         )
         return 1
-    report = Report(findings=(finding,), outcome="finding")
+    report = Report(findings=(_with_source(finding),), outcome="finding")
     if options.format == "text":
         print(reports.to_text(report, colours=colours(sys.stdout)), end="")
     else:
         print(reports.RENDERERS[options.format](report), end="")
     return 0
+
+
+def _with_source(finding: Finding) -> Finding:
+    """What the linter sees at the same place, where the file is here: a text alone names no line left behind.
+
+    The linter may report where a tensor was left behind instead of where it is used; then its name stands on the line.
+    """
+    place = finding.location
+    if place is None or not Path(place.file).is_file():
+        return finding
+    code = place.source or ""
+    seen = [other for other in lint([place.file]).findings if other.location is not None]
+    here = [other for other in seen if other.location and other.location.line == place.line]
+    named = [other for other in seen if other.culprit is not None and other.culprit.name in code]
+    if not (here or named):
+        return finding
+    best = (here or named)[0]
+    return replace(
+        finding,
+        code=best.code,
+        cause=best.cause,
+        culprit=best.culprit or finding.culprit,
+        reasons=(*finding.reasons, best.message),
+        fix=best.fix,
+    )
 
 
 def _read(file: str) -> str:

@@ -7,6 +7,7 @@ cause only where the source, read from the file if it is here, shows it.
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from dataclasses import dataclass
 
@@ -19,6 +20,13 @@ from samedevice.findings import Culprit, Finding, Location, Operand, Raised
 from samedevice.messages import Recognised, recognise
 
 __all__ = ["explain_text"]
+
+_PREFIX = re.compile(r"(?m)^(?:\[rank\d+\]:|>) ?")
+"""What torchrun and mail put before each line."""
+_NAMELESS = ("common", "operand", "others")
+"""What a message calls an operand that it does not name."""
+_FAR = 100_000
+"""How many characters before a message its traceback can begin; a log may hold thousands."""
 
 _FROM_INPUT = ("mat1", "input", "index", "indices", "query", "batch1", "hidden", "self", "target", "lengths")
 _FROM_MODULE = ("mat2", "weight", "bias", "running_mean", "running_var", "parameter", "qkv_weight", "batch2")
@@ -41,11 +49,12 @@ def explain_text(text: str) -> Finding | None:
     Returns:
         None where there is no such message.
     """
+    text = _PREFIX.sub("", text)
     recognised = recognise(text)
     if recognised is None:
         return None
-    frames = [frame for frame in frames_in(text[: recognised.start]) if frame.is_users]
-    frames = frames or [frame for frame in frames_in(text) if frame.is_users]
+    frames = [frame for frame in frames_in(text[max(0, recognised.start - _FAR) : recognised.start]) if frame.is_users]
+    frames = frames or [frame for frame in frames_in(text[recognised.start :][:_FAR]) if frame.is_users]
     frame = frames[-1] if frames else None
     guess = _guess(recognised, frame) if frame is not None else None
     return _finding(text, recognised, frame, guess)
@@ -71,7 +80,11 @@ def _finding(text: str, recognised: Recognised, frame: PastedFrame | None, guess
         operation=f"aten::{operator}" if operator is not None and "." not in operator else operator,
         culprit=culprit,
         expected_device=expected or None,
-        operands=tuple(Operand(place, device, argument=place) for place, device in recognised.places.items()),
+        operands=tuple(
+            Operand(place, device, argument=place)
+            for place, device in recognised.places.items()
+            if place not in _NAMELESS
+        ),
         reasons=(guess.reason,) if guess is not None else (),
     )
 

@@ -11,6 +11,7 @@ import functools
 import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 __all__ = ["Function", "Source", "expressions_of", "header_expressions", "read_source"]
@@ -116,7 +117,9 @@ class Source:
 
 def read_source(file: str) -> Source:
     """The source of `file`, from memory where it was read before and has not changed."""
-    lines = linecache.getlines(file)
+    path = Path(file)
+    # A pasted text may name anything, and reading a pipe or a device would not end.
+    lines = [] if path.exists() and not path.is_file() else linecache.getlines(file)
     return _parse(file, tuple(lines))
 
 

@@ -35,6 +35,8 @@ _FORMS = (
 _LIBRARY = re.compile(
     r"[\\/]lib(?:64)?[\\/]python\d|[\\/](?:site|dist)-packages[\\/]|[\\/]Python3\d+[\\/]lib[\\/]|^<frozen", re.I
 )
+_NEAR = 4_000
+"""Within how many characters the code of a frame follows."""
 _POINTER = re.compile(r"^[\s~^│╱-]*$")
 _NUMBERED = re.compile(r"^\s*(?:│\s*)?(?:❱|-+>|>)?\s*(?P<line>\d+)\s*[│|]?\s?(?P<code>.*?)\s*│?\s*$")
 
@@ -70,9 +72,9 @@ def frames_in(text: str) -> list[PastedFrame]:
 
 
 def _frame(match: re.Match[str], text: str) -> PastedFrame:
-    line = int(match["line"])
+    line = int(match["line"][:9])
     function = (match.groupdict().get("function") or "").strip().rpartition(".")[2] or None
-    rest = text[match.start() :].splitlines()
+    rest = text[match.start() :][:_NEAR].splitlines()
     return PastedFrame(match["file"].strip(), line, function, _code_of(rest, line))
 
 

@@ -116,7 +116,7 @@ def _finding(rule: Rule[Any], fact: Fact, node: ast.AST, parsed: Source) -> Find
         severity="warning" if isinstance(fact, Conflict) and fact.certainty < fact.certainty.CERTAIN else "error",
         operation=fact.operation if isinstance(fact, Conflict) else None,
         culprit=_culprit(fact, parsed) if isinstance(fact, Conflict) else None,
-        expected_device=wording.place_name(fact.other.place) if isinstance(fact, Conflict) else None,
+        expected_device=wording.device_name(fact.other.place) if isinstance(fact, Conflict) else None,
         fix=rule.fix(fact, parsed),
     )
 
@@ -128,7 +128,7 @@ def _culprit(conflict: Conflict, parsed: Source) -> Culprit:
         wording.text_of(conflict.culprit.node, parsed),
         parsed.file,
         line,
-        wording.place_name(conflict.culprit.place),
+        wording.device_name(conflict.culprit.place),
         source=parsed.line(line).strip() if line else None,
     )
 

@@ -14,6 +14,7 @@ from samedevice.linting.source import Source
 
 __all__ = [
     "device_expression",
+    "device_name",
     "here",
     "line_of",
     "own_device_name",
@@ -42,6 +43,12 @@ def place_name(place: Location | None) -> str:
     if isinstance(found, Place):
         return "the CPU" if found == CPU else str(found)
     return found.name
+
+
+def device_name(place: Location | None) -> str | None:
+    """A place as PyTorch writes it, for reports; None where its name is not known."""
+    found = None if place is None else resolve(place)
+    return str(found) if isinstance(found, Place) else None
 
 
 def here(conflict: Conflict) -> str:
