@@ -22,7 +22,12 @@ from samedevice.simulation.refusing import refuse
 
 __all__ = ["CrossDeviceEdges", "patches"]
 
-_NO_DEVICE_THREAD = ("device_ready_queues_", "Cannot access accelerator device when none is available")
+_NO_DEVICE_THREAD = (
+    "device_ready_queues_",
+    "Cannot access accelerator device when none is available",
+    "hasPrimaryContext expects a valid device index",
+    "Backend doesn't support acquiring a default stream",
+)
 """What the engine says where it is to work for a device that C++ does not have, 2.6 to 2.14."""
 _DEVICES = "_samedevice_devices"
 """On the context of a custom Function: where its tensor arguments were."""

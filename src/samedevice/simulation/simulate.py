@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from samedevice.errors import UsageError
 from samedevice.simulation import (
     device_api,
+    device_guard,
     device_type,
     factories,
     function_checks,
@@ -24,7 +25,6 @@ from samedevice.simulation import (
 )
 from samedevice.simulation import labels as labels_module
 from samedevice.simulation import machine as machine_module
-from samedevice.simulation.device_guard import DeviceGuard
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.importing import imports_of_torch
 from samedevice.simulation.initialisation import Initialisation
@@ -84,7 +84,7 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     """Everything that a simulation changes, in the order of installation."""
     mover = Mover(labels, mode)
     yield Initialisation(machine.kind)
-    yield DeviceGuard(machine.kind)
+    yield from device_guard.patches(machine.kind)
     yield from device_api.patches(machine)
     yield from storages.patches(machine, labels)
     yield from tensors.patches(machine, labels, mover)
