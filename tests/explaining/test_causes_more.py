@@ -331,6 +331,144 @@ CASES = {
             model(images)  # fault
         """,
     ),
+    "result-discarded by a loop that only its variable remembers": (
+        ("x", "y"),
+        """
+        model = nn.Linear(4, 2).cuda()
+        x, y = torch.zeros(3, 4), torch.zeros(3, 2)
+        for part in (x, y):
+            part = part.to("cuda")  # culprit
+        F.mse_loss(model(x), y)  # fault
+        """,
+    ),
+    "input-not-moved where the loss meets it": (
+        ("target",),
+        """
+        def validate(model, batches):
+            for x, target in batches:  # culprit
+                return F.cross_entropy(model(x.cuda()), target)  # fault
+
+        def batches():
+            for _ in range(2):
+                yield torch.zeros(3, 4), torch.zeros(3, dtype=torch.long)
+
+        validate(nn.Linear(4, 2).cuda(), batches())
+        """,
+    ),
+    "stale-cache whose guard asks about the length": (
+        ("cos",),
+        """
+        class Rotary(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("rates", torch.ones(4))
+                self.length, self.cos, self.sin = 0, None, None
+
+            def tables(self, length):
+                if length > self.length:
+                    angles = torch.outer(torch.arange(length, device=self.rates.device).float(), self.rates)
+                    self.cos, self.sin = angles.cos(), angles.sin()  # culprit
+                    self.length = length
+                return self.cos[:length], self.sin[:length]
+
+            def forward(self, x):
+                cos, sin = self.tables(len(x))
+                return x * cos + x * sin  # fault
+
+        net = Rotary()
+        net(torch.zeros(8, 4))
+        net.to("cuda")(torch.zeros(5, 4).cuda())
+        """,
+    ),
+    "nested-batch with an object among its entries": (
+        ("graph.x", 'batch["graph"].x'),
+        """
+        class Graph:
+            def __init__(self, x):
+                self.x = x
+
+        def move(value):
+            return value.to("cuda") if isinstance(value, torch.Tensor) else value
+
+        def forward(x, graph):
+            return x + graph.x  # fault
+
+        batch = {"x": torch.zeros(3), "graph": Graph(torch.zeros(3))}
+        batch = {key: move(value) for key, value in batch.items()}
+        forward(batch["x"], batch["graph"])
+        """,
+    ),
+    "plain-attribute built over several lines": (
+        ("self.table",),
+        """
+        class Positions(nn.Module):
+            def __init__(self):
+                super().__init__()
+                table = torch.zeros(4, 2)
+                table[:, 0] = 1.0
+                self.table = table  # culprit
+
+            def forward(self, x):
+                return x + self.table  # fault
+
+        Positions().to("cuda")(torch.zeros(4, 2).cuda())
+        """,
+    ),
+    "model-not-moved by the caller's name": (
+        ("net",),
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(1, 2, 3)
+
+            def forward(self, x):
+                return self.conv(x)  # fault
+
+        def predict(image, device):
+            net = Net()  # culprit
+            return net(image.to(device))
+
+        predict(torch.zeros(1, 1, 8, 8), "cuda")
+        """,
+    ),
+    "module-created-in-forward at the first input": (
+        ("self.project",),
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.project = None
+
+            def forward(self, x):
+                if self.project is None:
+                    self.project = nn.Linear(x.shape[-1], 2)  # culprit
+                return self.project(x)  # fault
+
+        Net().to("cuda")(torch.zeros(3, 4).cuda())
+        """,
+    ),
+    "checkpoint-map-location to the CPU": (
+        ("state",),
+        """
+        import io
+        device = torch.device("cuda")
+        file = io.BytesIO()
+        torch.save(torch.ones(3), file)
+        file.seek(0)
+        state = torch.load(file, map_location="cpu")  # culprit
+        state * torch.zeros(3).to(device)  # fault
+        """,
+    ),
+    "hardcoded-device behind a condition": (
+        ("target",),
+        """
+        device = torch.device("cuda:1")
+        logits = torch.zeros(3).to(device)
+        target = torch.ones(3).to("cuda" if torch.cuda.is_available() else "cpu")  # culprit
+        F.mse_loss(logits, target)  # fault
+        """,
+    ),
 }
 
 

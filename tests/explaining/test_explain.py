@@ -128,6 +128,9 @@ def test_a_failure_inside_falls_back_to_the_message(monkeypatch):
     finding = explain(RuntimeError(MESSAGE))
     assert (finding.cause, finding.raised.message, finding.location) == ("other", MESSAGE, None)
     assert explain(ValueError("mine")) is None
+    raised = explain(caught(lambda: refuse(torch.zeros(2), torch.zeros(3))))
+    assert raised.operation == "aten::add"
+    assert raised.location.function == "refuse"
 
 
 def test_the_exception_is_left_as_it_was():

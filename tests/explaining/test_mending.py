@@ -22,7 +22,6 @@ SENTENCE_ONLY = {
     "module-created-in-forward",
     "optimizer-state",
     "optimizer-state restored before the move",
-    "numpy-on-cuda of a list",
 }
 
 

@@ -7,10 +7,11 @@ back to what the message alone says, and never raises.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
-from samedevice.explaining.describing import finding_from, finding_from_message
+from samedevice.explaining.describing import finding_from, finding_from_message, location_of
 from samedevice.explaining.diagnosing.diagnose import diagnose
-from samedevice.explaining.frames import chain_of, text_of
+from samedevice.explaining.frames import chain_of, text_of, user_frames
 from samedevice.explaining.gathering import gather
 from samedevice.explaining.pasted import explain_text
 from samedevice.explaining.where_made import Origins
@@ -60,6 +61,19 @@ def _explain_exception(error: BaseException, origins: Origins | None) -> Finding
 
 def _from_message(fault: BaseException | str) -> Finding | None:
     with contextlib.suppress(Exception):
-        recognised = recognise(fault if isinstance(fault, str) else text_of(fault))
-        return finding_from_message(fault, recognised) if recognised is not None else None
+        for each in (fault,) if isinstance(fault, str) else chain_of(fault):
+            recognised = recognise(each if isinstance(each, str) else text_of(each))
+            if recognised is not None:
+                finding = finding_from_message(each, recognised)
+                return finding if isinstance(each, str) else _placed(finding, each)
     return None
+
+
+def _placed(finding: Finding, error: BaseException) -> Finding:
+    """With what needs no reading of the program: the user's deepest frame, and the operator that was attached."""
+    attached = fault_of(error)
+    operation = attached.operation if attached is not None else finding.operation
+    location = None
+    with contextlib.suppress(Exception):
+        location = location_of(next(reversed(user_frames(error)), None))
+    return replace(finding, location=location, operation=operation)

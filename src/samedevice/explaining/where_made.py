@@ -31,6 +31,7 @@ __all__ = [
     "discarded_move",
     "forgetting_loop",
     "in_source",
+    "only_assignment",
     "root_made",
     "where_made",
 ]
@@ -133,6 +134,27 @@ def in_source(suspect: Suspect) -> Made | None:
         return _at_module_level(suspect.route)
     if isinstance(suspect.node, ast.expr) and suspect.route is None:
         return Made(suspect.frame.file, suspect.node.lineno, suspect.frame.function)
+    return None
+
+
+def only_assignment(step: Step) -> Made | None:
+    """The one line of its owner's class that gives an attribute its value; None where there are several or none.
+
+    Args:
+        step: the look-up of the attribute.
+    """
+    for kind in type(step.owner).__mro__:
+        file = _file_of(kind)
+        definition = read_source(file).class_named(kind.__qualname__) if file is not None else None
+        if file is None or definition is None:
+            continue
+        setting = [
+            node for node in ast.walk(definition) if isinstance(node, ast.stmt) and _assigns(node, str(step.key))
+        ]
+        if setting:
+            line = setting[0].lineno
+            function = getattr(read_source(file).function_at(line), "name", "")
+            return Made(file, line, function) if len(setting) == 1 else None
     return None
 
 

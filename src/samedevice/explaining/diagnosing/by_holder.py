@@ -10,7 +10,7 @@ from samedevice.explaining.live import device_of, instance_dict, is_module, is_t
 from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve, search_all
-from samedevice.explaining.where_made import default_argument
+from samedevice.explaining.where_made import default_argument, only_assignment
 
 __all__ = ["judge"]
 
@@ -143,9 +143,8 @@ def _attribute(evidence: Evidence) -> Verdict | None:
         if in_container:
             reason = f"{container} is a plain container, so the module's `.to()` does not see the tensors in it"
             return Verdict("plain-container", reason, container)
-        return Verdict(
-            "plain-attribute", "it is a plain attribute, no buffer, so the module's `.to()` leaves it behind"
-        )
+        reason = "it is a plain attribute, no buffer, so the module's `.to()` leaves it behind"
+        return Verdict("plain-attribute", reason, made=only_assignment(step))
     return _of_plain_object(evidence, step, container)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.flow import Suspect, follow_route
 from samedevice.explaining.live import (
     device_of,
     instance_dict,
@@ -15,7 +17,8 @@ from samedevice.explaining.live import (
     tensors_of_module,
 )
 from samedevice.explaining.making import makes_module
-from samedevice.explaining.routes import Route, Step
+from samedevice.explaining.routes import Route, Step, search
+from samedevice.explaining.where_made import in_source
 
 __all__ = ["judge"]
 
@@ -92,8 +95,10 @@ def _made_in_forward(evidence: Evidence, route: Route) -> Verdict | None:
     made = evidence.made
     if made is None or made.function != "forward" or makes_module(made.statement) is None:
         return None
-    reason = "the module is constructed anew in each forward, on the default device"
-    return Verdict("module-created-in-forward", reason, _whole_module(evidence, route))
+    reason = "the module is constructed in forward, on the default device"
+    kept = made.statement.targets[0] if isinstance(made.statement, ast.Assign) else None
+    name = made.source.text_of(kept) if kept is not None else _whole_module(evidence, route)
+    return Verdict("module-created-in-forward", reason, name)
 
 
 def _hidden_in_container(evidence: Evidence, route: Route) -> Verdict | None:
@@ -142,7 +147,23 @@ def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
     if on_expected and len(devices) == 1:
         reason = f"{on_expected[0].text} is on {evidence.expected}; {name} is on {evidence.device}"
         return Verdict("second-model-not-moved", reason, wrong)
-    return Verdict("model-not-moved", f"{wrong} is on {evidence.device}, its input on {evidence.expected}", wrong)
+    outside = _named_outside(evidence, module) if name == wrong == "self" else None
+    known = outside.name if outside is not None else wrong
+    reason = f"{known} is on {evidence.device}, its input on {evidence.expected}"
+    was_moved = evidence.made is not None and evidence.made.event == "moved"
+    return Verdict("model-not-moved", reason, known, in_source(outside) if outside and not was_moved else None)
+
+
+def _named_outside(evidence: Evidence, module: object) -> Suspect | None:
+    """What the callers call the object whose method runs: its own word for itself, `self`, helps nobody."""
+    for depth in range(len(evidence.frames) - 1, -1, -1):
+        frame = evidence.frames[depth]
+        if frame.frame.f_locals.get("self") is module:
+            continue
+        route = next(search(frame, lambda value: value is module), None)
+        if route is not None:
+            return follow_route(route, evidence.frames, depth)
+    return None
 
 
 def _whole_module(evidence: Evidence, route: Route) -> str | None:

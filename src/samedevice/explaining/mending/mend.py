@@ -45,6 +45,7 @@ _MENDERS: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] = {
     "model-not-moved": moving.moved_module,
     "second-model-not-moved": moving.moved_module,
     "criterion-not-moved": moving.moved_module,
+    "module-created-in-forward": moving.made_late,
     "lengths-must-be-cpu": moving.on_cpu,
     "numpy-on-cuda": moving.on_cpu,
     "generator-device": at_making.generator,

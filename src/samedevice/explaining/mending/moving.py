@@ -7,7 +7,7 @@ import ast
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import is_module, is_tensor, requires_grad
-from samedevice.explaining.making import makes_module
+from samedevice.explaining.making import is_guarded, makes_module
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
@@ -125,12 +125,31 @@ def _before_use(evidence: Evidence, verdict: Verdict) -> Fix | None:
         return None
     steps = suspect.route.steps
     owners = [step for step in steps if is_module(step.owner)]
-    name = verdict.name or (suspect.route.upto(owners[0]) if owners else suspect.name)
+    name = suspect.route.upto(owners[0]) if owners else suspect.name
+    if verdict.name is not None and verdict.name.startswith(suspect.route.base):  # else it is an outer function's word
+        name = verdict.name
     statement = suspect.frame.statement
     device = device_in_frame(suspect.frame, evidence.expected, suspect.frame.line)
     if statement is None or device is None:
         return None
     return as_fix(insert_before(suspect.frame.source, statement, f"{name}.to({device})"))
+
+
+def made_late(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """A layer that `forward` makes once, at the first input, goes where that input is.
+
+    One that is made anew in each call is left to its author: it would run, and never train.
+    """
+    statement = made.statement if made is not None else None
+    if made is None or not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Attribute):
+        return None
+    call = makes_module(statement)
+    if call is None or call is not statement.value or not is_guarded(made.source, statement, statement.targets[0].attr):
+        return None
+    running = made.source.function_at(made.line)
+    frames = [frame for frame in reversed(evidence.frames) if frame.definition is running]
+    device = next((device_in_frame(frame, evidence.expected, made.line) for frame in frames), None)
+    return as_fix(append(made.source, call, f".to({device})"), safe=False) if device is not None else None
 
 
 def on_cpu(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -139,11 +158,21 @@ def on_cpu(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
     if frame is None or evidence.side is None:
         return None
     for one in evidence.side.wrong:
-        if one.node is None or not (one.route is None or _is_tensor_itself(one.node, frame)):
+        if one.node is None:
             continue
         copy = ".detach().cpu()" if verdict.slug == "numpy-on-cuda" and requires_grad(one.tensor) else ".cpu()"
-        return as_fix(replace_node(frame.source, one.node, enclosed(frame.source, one.node) + copy))
+        if one.route is None or _is_tensor_itself(one.node, frame):
+            return as_fix(replace_node(frame.source, one.node, enclosed(frame.source, one.node) + copy))
+        if _is_list_of_tensors(one.node, frame):
+            text = f"[each{copy} for each in {frame.source.text_of(one.node)}]"
+            return as_fix(replace_node(frame.source, one.node, text))
     return None
+
+
+def _is_list_of_tensors(node: ast.expr, frame: UserFrame) -> bool:
+    route = resolve(node, frame)
+    parts = route.value if route is not None and type(route.value) in (list, tuple) else ()
+    return bool(parts) and all(is_tensor(part) for part in parts)
 
 
 def _is_tensor_itself(node: ast.expr, frame: UserFrame) -> bool:
