@@ -17,6 +17,7 @@ from samedevice.simulation import (
     factories,
     function_checks,
     gradients,
+    higher_order,
     scripting,
     storages,
     tensors,
@@ -94,4 +95,5 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from device_type.patches(machine, labels)
     yield from threads.patches(mode)
     yield from scripting.patches(machine, labels, mode)
+    yield from higher_order.patches()
     yield from warned.patches()
