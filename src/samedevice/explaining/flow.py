@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, is_generator, is_module, is_optimizer, is_tensor, same_storage
+from samedevice.explaining.live import device_of, is_generator, is_module, is_tensor, same_storage, shape_of
 from samedevice.explaining.operands import Seen, device_of_route, find_inside, leaves
-from samedevice.explaining.reading import MISSING, item
+from samedevice.explaining.reading import MISSING, item, members
 from samedevice.explaining.routes import Route, Step, resolve, search
 from samedevice.explaining.sources import Function
 from samedevice.explaining.syntax import Binding, arguments_of, bindings_of, undressed
@@ -99,7 +99,7 @@ def _follow_expression(node: ast.expr, frames: list[UserFrame], depth: int, seen
     ]
     lent = [leaf for leaf in found if device and device_of_route(leaf) == device]
     # A tensor of one element may follow the others wherever they are, so it lends its device last.
-    lent.sort(key=lambda leaf: is_tensor(leaf.value) and not _sizes(leaf.value))
+    lent.sort(key=lambda leaf: is_tensor(leaf.value) and not shape_of(leaf.value))
     best = next(iter(shared or lent), None)
     if best is None:
         inside = _result_elsewhere(frame, tensor)
@@ -277,8 +277,6 @@ class _Walk:
 def _find_value(start: Route, wanted: Any) -> Route | None:
     if is_tensor(wanted):
         return find_inside(start, wanted)
-    from samedevice.explaining.reading import members
-
     for kind, key, value in members(start.value):
         if value is wanted:
             return Route(start.frame, start.base, start.scope, (*start.steps, Step(start.value, kind, key)), value)
@@ -298,16 +296,5 @@ def _device(value: Any) -> str:
     return device_of(value) if is_tensor(value) or is_generator(value) else ""
 
 
-def _sizes(tensor: Any) -> tuple[int, ...]:
-    from samedevice.explaining.live import shape_of
-
-    return shape_of(tensor)
-
-
 def _covers(statement: ast.stmt | None, line: int) -> bool:
     return statement is not None and statement.lineno <= line <= (statement.end_lineno or statement.lineno)
-
-
-def is_nameable(value: Any) -> bool:
-    """Whether a walk may start from `value`: tensors, modules, generators, optimizers."""
-    return is_tensor(value) or is_module(value) or is_generator(value) or is_optimizer(value)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import is_module, is_optimizer, is_tensor
+from samedevice.explaining.live import is_tensor
 from samedevice.explaining.reading import MISSING, attribute, item, kind_of, members
 
 __all__ = ["Route", "Step", "key_text", "resolve", "search", "search_all", "value_of"]
@@ -140,15 +140,12 @@ def search_all(frames: Iterable[UserFrame], wanted: Callable[[Any], bool]) -> It
         yield from search(frame, wanted, seen=seen)
 
 
-def search(
-    frame: UserFrame, wanted: Callable[[Any], bool], *, everywhere: bool = False, seen: set[int] | None = None
-) -> Iterator[Route]:
+def search(frame: UserFrame, wanted: Callable[[Any], bool], *, seen: set[int] | None = None) -> Iterator[Route]:
     """Routes from the variables of `frame` to every object that is `wanted`, the shortest first.
 
     Args:
         frame: where to start: its locals, then the globals of its file.
         wanted: a test that runs no code of the user's.
-        everywhere: True looks on inside objects that were wanted.
         seen: identities of objects that need no second look; grows.
 
     Yields:
@@ -162,8 +159,7 @@ def search(
         visited += 1
         if wanted(route.value):
             yield route
-            if not everywhere:
-                continue
+            continue
         if id(route.value) in seen or len(route.steps) >= _DEEPEST:
             continue
         seen.add(id(route.value))
@@ -238,8 +234,3 @@ def key_text(key: object) -> str:
     if type(key) is tuple and key:
         return ", ".join(key_text(part) for part in key)
     return "…"
-
-
-def is_owner(value: Any) -> bool:
-    """Whether `value` is a module or an optimizer: things that hold tensors for a living."""
-    return is_module(value) or is_optimizer(value)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Function", "Source", "expressions_of", "header_expressions", "read_source"]
+__all__ = ["Function", "Source", "expressions_of", "read_source"]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _COMPOUND = (
@@ -129,15 +129,6 @@ def _parse(file: str, lines: tuple[str, ...]) -> Source:
         return Source(file, lines, ast.parse("".join(lines)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Source(file, lines)
-
-
-def header_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of `statement` itself, without those of the statements inside it."""
-    for child in ast.iter_child_nodes(statement):
-        if isinstance(child, ast.expr):
-            yield child
-        elif isinstance(child, ast.withitem):
-            yield child.context_expr
 
 
 def expressions_of(statement: ast.stmt) -> Iterator[ast.expr]:

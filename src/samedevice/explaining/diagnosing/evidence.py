@@ -52,8 +52,6 @@ class Evidence:
     """Where the data that the wrong tensor was computed from came from."""
     discarded: Made | None = None
     origins: Origins | None = None
-    library_files: Sequence[str] = ()
-    """The files of the library frames inside the innermost user frame, outermost first."""
     _elsewhere: list[Route] | None = field(default=None, repr=False)
     _models: list[Route] | None = field(default=None, repr=False)
 
