@@ -20,8 +20,6 @@ CASES = dict(_cases())
 SENTENCE_ONLY = {
     "other, a device kept by tracing",
     "module-created-in-forward",
-    "optimizer-state",
-    "optimizer-state restored before the move",
 }
 
 

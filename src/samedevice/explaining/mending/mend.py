@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.mending import at_making, moving, registering
+from samedevice.explaining.mending import at_making, moving, optimizers, registering
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
@@ -52,6 +52,7 @@ _MENDERS: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] = {
     "checkpoint-map-location": at_making.map_location,
     "metric-state": at_making.accumulated,
     "stale-cache": at_making.guard,
+    "optimizer-state": optimizers.synced,
     "optimizer-stale-params": at_making.stale_optimizer,
 }
 

@@ -4,11 +4,42 @@ from __future__ import annotations
 
 import ast
 
+from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.live import is_optimizer
+from samedevice.explaining.mending.edits import insert_before
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import bindings_of, call_name
+from samedevice.explaining.where_made import Made
 from samedevice.findings import Edit, Fix
 
-__all__ = ["constructed_after"]
+__all__ = ["constructed_after", "synced"]
+
+
+def synced(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`samedevice.sync_optimizer(optimizer)` before the line that steps; not safe, since the script needs this package.
+
+    Where the state was sent elsewhere on purpose, only a person can say where it is to come back.
+    """
+    suspect = evidence.suspect
+    route, frame = (suspect.route, suspect.frame) if suspect is not None else (None, None)
+    owner = next((step for step in route.steps if is_optimizer(step.owner)), None) if route is not None else None
+    if route is None or frame is None or owner is None or frame.statement is None:
+        return None
+    name = route.upto(owner)
+    edit = insert_before(frame.source, frame.statement, f"samedevice.sync_optimizer({name})")
+    if edit is None or "…" in name:
+        return None
+    imported = _import_edit(frame.source)
+    return Fix(f"samedevice.sync_optimizer({name})", (edit, *([imported] if imported else ())), safe=False)
+
+
+def _import_edit(source: Source) -> Edit | None:
+    """The edit that imports this package before the file's first import; None where it is imported."""
+    imports = [node for node in source.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    if any(isinstance(node, ast.Import) and any(a.name == "samedevice" for a in node.names) for node in imports):
+        return None
+    first = next((node for node in imports if getattr(node, "module", "") != "__future__"), None)
+    return insert_before(source, first, "import samedevice") if first is not None else None
 
 
 def constructed_after(file: str, line: int, model: str, replacing: str | None = None) -> Fix | None:
