@@ -6,6 +6,7 @@ import torch.utils.checkpoint
 from torch import nn
 from torch.nn import functional as F
 
+import samedevice
 from samedevice.simulation.amp import policies
 
 HALF, FLOAT = torch.float16, torch.float32
@@ -167,3 +168,23 @@ def test_policies_come_from_the_installed_version():
     assert found["softmax.int"] == "FP32_SET_OPT_DTYPE"
     assert found["addcmul"] == "PROMOTE"
     assert len(found) > 100
+
+
+@pytest.mark.skipif(not hasattr(torch.library, "get_kernel"), reason="needs torch 2.9")
+def test_autocast_of_the_cpu_leaves_devices_alone(cuda2):
+    here, there = torch.ones(2, 2), torch.ones(2, 2, device="cuda")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (here @ here).dtype is torch.bfloat16
+        assert (there @ there).dtype is torch.float32
+        with torch.autocast("cuda", dtype=torch.float16):
+            assert (there @ there).dtype is torch.float16
+            assert (here @ here).dtype is torch.bfloat16
+    assert (here @ here).dtype is torch.float32
+
+
+def test_autocast_of_the_cpu_is_as_before_after_a_simulation():
+    with samedevice.simulate("cuda"), torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.ones(2, 2) @ torch.ones(2, 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.bfloat16
+    assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.float32

@@ -10,6 +10,7 @@ from samedevice.simulation.labels import device_of
 
 CPU, CUDA, CUDA1 = torch.device("cpu"), torch.device("cuda:0"), torch.device("cuda:1")
 pytestmark = [
+    pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning"),
     pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning"),
     pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*quantize:UserWarning"),
@@ -174,3 +175,35 @@ def test_random_programs_know_where_they_are_and_copy_where_they_move(names):
             if moved:
                 x.add_(1)
                 assert before.tolist() == values, "a move must not alias"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.t(),
+        lambda x: x.transpose(0, 1).coalesce(),
+        lambda x: x[0],
+        lambda x: x.zero_(),
+        lambda x: x.copy_(torch.eye(3).to_sparse()),
+        lambda x: x.add_(x),
+        lambda x: x.t().to_dense(),
+    ],
+)
+def test_a_sparse_tensor_stays_where_it_is(cuda2, change):
+    x = torch.eye(3).to_sparse().to("cuda:1")
+    assert change(x).device == x.device == x._values().device == CUDA1
+
+
+def test_a_sparse_tensor_of_zeros_is_made_on_a_device(cuda2):
+    assert torch.sparse_coo_tensor((2, 2), device="cuda").device == CUDA
+    assert torch.sparse_coo_tensor(size=(2, 2), device="cuda").device == CUDA
+
+
+def test_nested_operands_have_kernels_of_their_own(cuda2):
+    here = torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(3, 2)])
+    weight = torch.ones(2, 2, device="cuda")
+    assert torch.nn.functional.linear(here.cuda(), weight).device == CUDA
+    with pytest.raises(RuntimeError, match="wrapper_NestedTensorCUDA__linear"):
+        torch.nn.functional.linear(here, weight)
+    with pytest.raises(RuntimeError, match="at least two devices, cuda:0 and cpu"):
+        here + here.cuda()

@@ -309,3 +309,33 @@ def test_wrapper_subclasses(cuda2):
     assert Wrapper(torch.ones(2)).to("cuda").inner.device == CUDA
     with pytest.raises(RuntimeError, match="cuda:1 and cpu"):
         x + torch.ones(2)
+
+
+def test_out_says_where_and_device_must_be_of_that_kind(cuda2):
+    out = torch.empty(2, device="cuda:1")
+    assert torch.zeros(2, out=out, device="cuda").device == torch.device("cuda:1")
+    with pytest.raises(RuntimeError, match=r"device type cpu does not match device type of out parameter \(cuda\)"):
+        torch.zeros(2, out=out, device="cpu")
+    with pytest.raises(RuntimeError, match=r"device type cuda does not match device type of out parameter \(cpu\)"):
+        torch.arange(2, out=torch.empty(2), device="cuda")
+
+
+@pytest.mark.parametrize("kind", ["cuda", int, "torch.cuda.FooTensor"])
+def test_no_type_at_all(cuda2, kind):
+    with pytest.raises((ValueError, RuntimeError)):
+        torch.ones(2).type(kind)
+
+
+def test_a_warning_points_at_the_line_that_caused_it(cuda2):
+    with pytest.warns(UserWarning, match="copy construct") as caught:
+        torch.tensor(torch.ones(2, device="cuda"))
+    assert caught[0].filename == __file__
+
+
+def test_types_that_only_a_device_computes_with(cuda2):
+    x = torch.tensor([0, 1, 1], dtype=torch.int32)
+    counts = torch.histc(x.cuda(), bins=2, min=0, max=1)
+    assert counts.tolist() == [1, 2]
+    assert counts.dtype is torch.int32
+    with pytest.raises(NotImplementedError):
+        torch.histc(x, bins=2, min=0, max=1)

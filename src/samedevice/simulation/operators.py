@@ -27,6 +27,7 @@ from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.operator_facts import COMPOSITE, NOTHING_TO_DO, Operator
 from samedevice.simulation.patching import Applied, ItemPatch
+from samedevice.simulation.wider import call_wider
 
 __all__ = ["DeviceMode", "is_tracing"]
 
@@ -165,7 +166,12 @@ class DeviceMode(TorchDispatchMode):
             uniform = False
         if not uniform or type(label) is Floating:
             return self._slowly(operator, types, args, kwargs)
-        result = operator.call(*args, **kwargs)
+        try:
+            result = operator.call(*args, **kwargs)
+        except NotImplementedError as error:
+            if type(label) is not _Device:
+                raise
+            result = call_wider(error, operator.name, operator.call, args, kwargs)
         if type(label) is _Device and operator.fresh:
             if type(result) is _Tensor:
                 try:
