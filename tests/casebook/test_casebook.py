@@ -39,8 +39,8 @@ def test_short_names_the_check_and_its_cases():
     assert short(scores, {"caught": 51}) == {"caught": "1/2 < 51 %: b: ['why']"}
 
 
-def test_one_case_in_six(tmp_path):
-    scores = scored(tmp_path, "--every", "6")
+def test_one_case_in_ten(tmp_path):
+    scores = scored(tmp_path, "--every", "10")
     assert len(scores["cases"]) >= 9
     # So few cases cannot hold a per cent; what is absolute must hold on each.
     assert not short(scores, {"caught": 80, "silent": 100, "lint-silent": 100})
