@@ -168,8 +168,8 @@ class DeviceMode(TorchDispatchMode):
             return self._slowly(operator, types, args, kwargs)
         try:
             result = operator.call(*args, **kwargs)
-        except NotImplementedError as error:
-            if type(label) is not _Device:
+        except RuntimeError as error:  # NotImplementedError since 2.7
+            if type(label) is not _Device or "not implemented for" not in str(error):
                 raise
             result = call_wider(error, operator.name, operator.call, args, kwargs)
         if type(label) is _Device and operator.fresh:
