@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from samedevice.errors import NotSimulated, UsageError
+from samedevice.simulation.calls import torch_version
 
 __all__ = ["KINDS", "Machine", "active", "current", "parse_machine"]
 
@@ -21,6 +22,12 @@ KINDS = ("cuda", "xpu", "mps", "mtia", "hpu")
 _Device = torch.device
 _ACCELERATOR_ERROR: type[RuntimeError] = getattr(torch, "AcceleratorError", RuntimeError)
 """`torch.AcceleratorError` since 2.8, a plain RuntimeError before."""
+_ASYNCHRONOUS = (
+    "CUDA kernel errors might be asynchronously reported at some other API call, "
+    "so the stacktrace below might be incorrect.",
+    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1",
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",
+)
 
 _MOST_DEVICES = 128
 """c10::DeviceIndex is a signed byte (c10/core/Device.h)."""
@@ -161,17 +168,18 @@ def invalid_ordinal(kind: str) -> RuntimeError:
     Returns:
         The error, to be raised.
 
-    Source: c10/cuda/CUDAException.cpp, as the real CUDA build of 2.13 answered `torch.zeros(2, device="cuda:5")`.
+    Source: c10/cuda/CUDAException.cpp and CUDAMiscFunctions.cpp, 2.6 to 2.14, as the real CUDA builds of 2.13 and 2.14
+    answered `torch.zeros(2, device="cuda:5")`.
     """
-    return _ACCELERATOR_ERROR(
-        f"{kind.upper()} error: invalid device ordinal\n"
-        "GPU device may be out of range, do you have enough GPUs?\n"
-        "For more detailed error information, run with CUDA_LOG_FILE=stderr\n"
-        "CUDA kernel errors might be asynchronously reported at some other API call, "
-        "so the stacktrace below might be incorrect.\n"
-        "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-        "Device-side assertion tracking was not enabled by user."
-    )
+    version = torch_version()
+    lines = [f"{kind.upper()} error: invalid device ordinal"]
+    if version >= (2, 9):
+        lines.append("GPU device may be out of range, do you have enough GPUs?")
+    if version < (2, 13):
+        lines += _ASYNCHRONOUS
+    elif version == (2, 13):
+        lines.append("For more detailed error information, run with CUDA_LOG_FILE=stderr")
+    return _ACCELERATOR_ERROR("\n".join([*lines, ""]))
 
 
 def parse_machine(text: str) -> Machine:
