@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from samedevice.simulation.calls import Call
+from samedevice.simulation.calls import Call, torch_version
 from samedevice.simulation.native_functions import NativeFunction, native_function
 from samedevice.simulation.rules import convolution, indexing, linear_algebra, networks, pointwise, sparse
 from samedevice.simulation.rules.comparing import (
@@ -130,7 +130,8 @@ _ROWS: Mapping[str, Rule] = {
     "lerp": iterated(kernel_needs=("self", "end")),
     "lerp_": iterated(kernel_needs=("end",)),
     "smooth_l1_loss": iterated(kernel_needs=("self", "target")),
-    "mse_loss": iterated(()),
+    # Seen in 2.6 one way, in 2.9 and newer the other.
+    "mse_loss": iterated(()) if torch_version() >= (2, 9) else iterated(kernel_needs=("self", "target")),
     "soft_margin_loss": iterated(("target",)),
     "binomial": iterated(()),
     "ldexp": pointwise.ldexp,

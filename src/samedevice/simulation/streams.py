@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from samedevice.simulation.calls import torch_version
 from samedevice.simulation.patching import Patch, Undoable
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _RealStream: Any = torch.Stream
 _RealEvent: Any = torch.Event
 _DEVICE_TYPES = {"cuda": 1, "xpu": 12, "mps": 13, "hpu": 15, "mtia": 19}
 """c10/core/DeviceType.h."""
+_NO_TIME = ValueError if torch_version() >= (2, 7) else RuntimeError
 _POOL = itertools.count(3, 32)
 """Ids as the stream pool of a real device numbers them: 3, 35, 67 …"""
 
@@ -181,12 +183,12 @@ class _Event(_RealEvent, metaclass=_EventType):  # type: ignore[misc]
             milliseconds of this machine, not of the one that is simulated.
 
         Raises:
-            ValueError: an event was made without `enable_timing=True`, or never recorded.
+            ValueError: an event was made without `enable_timing=True`, or never recorded; a RuntimeError in 2.6.
         """
         if not (self._timing and end_event._timing):
-            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+            raise _NO_TIME("Both events must be created with argument 'enable_timing=True'.")
         if self._time is None or end_event._time is None:
-            raise ValueError("Both events must be recorded before calculating elapsed time.")
+            raise _NO_TIME("Both events must be recorded before calculating elapsed time.")
         return (end_event._time - self._time) * 1000.0
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 import torch
 
-from samedevice.simulation.calls import Call, Operand, first_elsewhere, refusal
+from samedevice.simulation.calls import Call, Operand, first_elsewhere, refusal, torch_version
 
 __all__ = [
     "Rule",
@@ -114,14 +114,23 @@ def _fit(call: Call) -> bool:
     return all(o.tensor.shape == shape for o in call.operands if o.output and not o.is_out)
 
 
+# As wheels of 2.6, 2.9, 2.13 and 2.14 say it.
+_ASSERTED_AT = (
+    ((2, 13), ("/__w/pytorch/pytorch", 118)),
+    ((2, 9), ("/pytorch", 106)),
+    ((0, 0), ("/pytorch", 104)),
+)
+
+
 def kernel_operand_refusal(call: Call, operand: Operand, index: int) -> Exception:
     """The assertion of a CUDA kernel that was handed a CPU operand; it counts outputs and inputs from 0."""
+    folder, line = next(place for since, place in _ASSERTED_AT if torch_version() >= since)
     return refusal(
         call,
         "kernel-operand",
         operand,
-        source_text="/__w/pytorch/pytorch/aten/src/ATen/native/cuda/Loops.cuh",
-        line_count=118,
+        source_text=f"{folder}/aten/src/ATen/native/cuda/Loops.cuh",
+        line_count=line,
         index=index,
         device=operand.device,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from samedevice.simulation.calls import Call, first_elsewhere, refusal
+from samedevice.simulation.native_functions import native_function
 from samedevice.simulation.rules.comparing import compared
 
 __all__ = [
@@ -84,7 +85,13 @@ def batch_norm(call: Call) -> torch.device | None:
 
 
 def rms_norm(call: Call) -> torch.device | None:
-    """On a device a fused kernel, of whatever parts are there. Source: native/layer_norm.cpp, rms_norm_symint."""
+    """On a device a fused kernel, of whatever parts are there; other operators up to 2.8, whose rules say it.
+
+    Source: native/layer_norm.cpp, rms_norm_symint.
+    """
+    fused = native_function("_fused_rms_norm")
+    if fused is None or not fused.has_kernel("CUDA"):
+        return None
     return compared("wrapper_CUDA___fused_rms_norm")(call)
 
 

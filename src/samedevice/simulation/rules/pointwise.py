@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from samedevice.simulation.calls import Call, first_elsewhere, refusal
+from samedevice.simulation.calls import Call, first_elsewhere, refusal, torch_version
 from samedevice.simulation.rules.comparing import iterated, kernel_operand_refusal, one_device
 
 __all__ = [
@@ -54,7 +54,9 @@ def ldexp(call: Call) -> torch.device | None:
 
 
 def addcmul(call: Call) -> torch.device | None:
-    """Only tensor2 may be a 0-dim CPU tensor. Source: native/cuda/PointwiseOpsKernel.cu, addcmul_cuda_kernel."""
+    """Only tensor2 may be a 0-dim CPU tensor, in 2.6 none. Source: native/cuda/PointwiseOpsKernel.cu."""
+    if torch_version() < (2, 7):
+        return _no_scalars(call)
     device = iterated()(call)
     for argument in ("self", "tensor1"):
         for operand in call.of(argument):
