@@ -16,7 +16,7 @@ import torch
 import torch.autograd.graph
 
 from samedevice.errors import NotSimulated
-from samedevice.simulation.labels import LabelTable, is_active
+from samedevice.simulation.labels import Floating, LabelTable, is_active
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.refusing import refuse
 
@@ -31,6 +31,8 @@ _NO_DEVICE_THREAD = (
 """What the engine says where it is to work for a device that C++ does not have, 2.6 to 2.14."""
 _DEVICES = "_samedevice_devices"
 """On the context of a custom Function: where its tensor arguments were."""
+_RESULTS = "_samedevice_results"
+"""On the context of a custom Function: where its results were."""
 
 
 class _Crossing(NamedTuple):
@@ -176,16 +178,18 @@ def _function_patches(labels: LabelTable) -> Iterator[Patch]:
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         result = apply_forward(None, cls)(*args, **kwargs)
-        for output in result if isinstance(result, tuple) else (result,):
+        outputs = result if isinstance(result, tuple) else (result,)
+        for output in outputs:
             node = getattr(output, "grad_fn", None)
             if isinstance(node, backward_class):
-                where = (labels.device_of(arg) if isinstance(arg, torch.Tensor) else None for arg in args)
-                setattr(node, _DEVICES, tuple(where))
+                setattr(node, _DEVICES, _devices(labels, args))
+                setattr(node, _RESULTS, _devices(labels, outputs))
                 break
         return result
 
     def checked(apply_backward: Any) -> Callable[..., Any]:
         def apply(self: Any, *args: Any) -> Any:
+            _place_zeros(labels, args, getattr(self, _RESULTS, ()))
             result = apply_backward(self, *args)
             devices = getattr(self, _DEVICES, None)
             if devices is None:
@@ -201,6 +205,20 @@ def _function_patches(labels: LabelTable) -> Iterator[Patch]:
     for name in ("apply", "apply_boxed"):
         if hasattr(backward_class, name):
             yield Patch(backward_class, name, checked(getattr(backward_class, name)))
+
+
+def _devices(labels: LabelTable, values: Iterable[Any]) -> tuple[torch.device | None, ...]:
+    return tuple(labels.device_of(value) if isinstance(value, torch.Tensor) else None for value in values)
+
+
+def _place_zeros(labels: LabelTable, gradients: tuple[Any, ...], devices: tuple[torch.device | None, ...]) -> None:
+    """The zeros that the engine makes for a result without a gradient are where the result is.
+
+    Source: torch/csrc/autograd/python_function.cpp, `PyNode::apply` with `materialize_grads`, 2.6 to 2.14.
+    """
+    for gradient, device in zip(gradients, devices, strict=False):
+        if isinstance(gradient, torch.Tensor) and type(labels.label_of(gradient)) is Floating:
+            labels.set_device(gradient, device)
 
 
 def _function_gradients(
