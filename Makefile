@@ -35,7 +35,7 @@ demo: $(VENV)/demo
 test: $(VENV)/test
 	$(BIN)/python -m pytest -q
 
-test-slow: $(VENV)/test
+test-slow: $(VENV)/test $(VENV)/programs
 	$(BIN)/python -m pytest -q -m slow
 
 check: $(VENV)/check $(VENV)/test
