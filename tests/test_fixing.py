@@ -1,7 +1,11 @@
 import ast
 import codecs
 import difflib
+import signal
+import subprocess
+import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +16,10 @@ from samedevice.causes.catalogue import all_causes
 from samedevice.errors import UsageError
 from samedevice.findings import Edit
 from samedevice.fixing import Change, FixOptions, apply_edits, fix_files, fix_script, fix_text, proposed_changes
-from samedevice.fixing.edits import write
+from samedevice.fixing.edits import write, write_all
+from samedevice.fixing.project import Project
 from samedevice.linting.lint import lint_source
+from samedevice.linting.source import decode
 
 BUG = 'import torch\nx = torch.zeros(3, device="cuda")\ny = x.numpy()  # keep\n'
 MENDED = 'import torch\nx = torch.zeros(3, device="cuda")\ny = x.cpu().numpy()  # keep\n'
@@ -124,7 +130,8 @@ def test_proposed_changes_write_nothing_and_show_a_diff(tmp_path):
     (tmp_path / "broken.py").write_text("import torch (\n")
     (change,) = proposed_changes([tmp_path])
     assert path.read_text() == BUG
-    expected = difflib.unified_diff(BUG.splitlines(True), MENDED.splitlines(True), str(path), str(path))
+    name = str(path).lstrip("/")
+    expected = difflib.unified_diff(BUG.splitlines(True), MENDED.splitlines(True), f"a/{name}", f"b/{name}")
     assert change.diff == "".join(expected)
 
 
@@ -185,16 +192,160 @@ def test_a_script_is_run_mended_and_run_again(tmp_path):
 
 
 def test_what_is_left_is_told_in_full(tmp_path):
-    (tmp_path / "neighbour.py").write_text("import torch\ny = torch.ones(3)\nz = y + torch.ones(3, device='cuda')\n")
+    (tmp_path / "neighbour.py").write_text(
+        "import torch\ny = torch.ones(3)\nz = eval('y') + eval(\"torch.ones(3, device='cuda')\")\n"
+    )
     path = tmp_path / "train.py"
     path.write_text("import torch\nimport neighbour\n")
     result = fix_script(FixOptions(str(path), simulate="cuda"))
     (finding,) = result.left
     assert (Path(finding.location.file).name, finding.location.line) == ("neighbour.py", 3)
-    assert (finding.culprit.name, finding.culprit.shape, finding.expected_device) == ("y", (3,), "cuda:0")
+    assert finding.expected_device == "cuda:0"
     assert finding.raised.type == "RuntimeError"
     assert finding.reasons
     assert len(finding.operands) == 2
+    assert not result.written
+
+
+MODEL = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+        self.scale = torch.ones(n)  # für alle
+
+    def forward(self, x):
+        return self.fc(x) * self.scale"""
+
+TRAIN = """\
+import torch
+from .model import Net
+
+model = Net(4).cuda()
+for x, y in [(torch.ones(2, 4), torch.tensor([0, 1]))]:
+    torch.nn.functional.cross_entropy(model(x.cuda()), y).backward()
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package under version control, in a folder with a space, one file with Windows line ends and no last one."""
+    folder = tmp_path / "my work"
+    (folder / "net s").mkdir(parents=True)
+    (folder / "pkg").mkdir()
+    (folder / "pkg" / "__init__.py").write_text("")
+    (folder / "pkg" / "model.py").write_bytes(MODEL.replace("\n", "\r\n").encode())
+    (folder / "pkg" / "train.py").write_text(TRAIN)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    monkeypatch.chdir(folder)
+    return folder / "pkg"
+
+
+def applied(changes, folder):
+    """What `git apply` makes of the patches."""
+    patch = b"".join(change.patch for change in changes)
+    subprocess.run(["git", "apply"], input=patch, cwd=folder, check=True)
+
+
+def test_the_files_that_a_module_imports_are_mended_with_it(package):
+    before = {path.name: path.read_bytes() for path in package.iterdir()}
+    result = fix_script(FixOptions("pkg.train", simulate="cuda", module=True, write=False))
+    assert (result.clean, result.written) == (True, False)
+    assert {path.name: path.read_bytes() for path in package.iterdir()} == before
+    assert [Path(change.file) for change in result.changes] == [Path("pkg/model.py"), Path("pkg/train.py")]
+    applied(result.changes, Path.cwd())
+    model = (package / "model.py").read_bytes()
+    buffer = 'self.register_buffer("scale", torch.ones(n), persistent=False)  # für alle'
+    expected = MODEL.replace("self.scale = torch.ones(n)  # für alle", buffer).replace("\n", "\r\n")
+    assert model == expected.encode()
+    for change in result.changes:
+        assert Path(change.file).read_bytes() == change.data
+
+
+def test_patches_apply_byte_for_byte(package):
+    names = ["net s/é a.py", "bom.py", "latin.py"]
+    for name, head in zip(names, [b"", codecs.BOM_UTF8, b"# coding: latin-1\n"], strict=True):
+        encoding = "latin-1" if b"latin" in head else "utf-8"
+        Path(name).write_bytes(head + "a = 'é'\r\nb\t= 1\nc = 2".encode(encoding))
+    changes = [Change(name, text := decode(Path(name).read_bytes()), text.replace("'é'", "'ü'")) for name in names]
+    changes[1] = Change("bom.py", changes[1].before, changes[1].before.replace("c = 2", "c = 3\n"))
+    wanted = {change.file: change.data for change in changes}
+    applied(changes, Path.cwd())
+    assert {name: Path(name).read_bytes() for name in names} == wanted
+    assert wanted["bom.py"] == codecs.BOM_UTF8 + "a = 'é'\r\nb\t= 1\nc = 3\n".encode()
+
+
+def test_only_the_projects_own_files_may_be_edited(tmp_path):
+    work = tmp_path / "work"
+    for name in ("lib/site-packages/theirs.py", "src/train.py", "src/data.csv", "../elsewhere.py"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("x = 1\n")
+    (work / "pyproject.toml").write_text("")
+    (work / "src" / "link.py").symlink_to(tmp_path / "elsewhere.py")
+    project = Project.around(work / "src" / "train.py")
+    assert project.root == work
+    allowed = {path.name: project.may_edit(path) for path in [*work.rglob("*"), Path(ast.__file__)] if path.is_file()}
+    assert [name for name, may in allowed.items() if may] == ["train.py"]
+    for name in ("link.py", "../lib/site-packages/theirs.py"):
+        assert project.edited([Edit(str(work / "src" / name), 1, 1, "x = 1", "x = 2")]) is None
+    edited = project.edited([Edit(str(work / "src" / "train.py"), 1, 1, "x = 1", "x = 2")])
+    assert [change.after for change in edited.changes()] == ["x = 2\n"]
+
+
+def test_several_files_are_written_only_where_all_are_as_they_were_read(tmp_path):
+    first, second = tmp_path / "a.py", tmp_path / "b.py"
+    first.write_text("a = 1\n")
+    second.write_text("b = 3\n")
+    changes = [Change(str(first), "a = 1\n", "a = 2\n"), Change(str(second), "b = 1\n", "b = 2\n")]
+    with pytest.raises(UsageError, match="changed by somebody else"):
+        write_all(changes)
+    assert (first.read_text(), second.read_text()) == ("a = 1\n", "b = 3\n")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_an_interrupted_run_leaves_everything_as_it_was(tmp_path):
+    path, started = tmp_path / "train.py", tmp_path / "started"
+    text = f"import torch, time\nopen({str(started)!r}, 'w').close()\ntime.sleep(600)\n"
+    path.write_text(text)
+    command = [sys.executable, "-m", "samedevice", "fix", "--simulate", "cuda", str(path)]
+    none = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=none, stdout=none, stderr=none) as process:
+        while not started.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() != 0
+    assert path.read_text() == text
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["started", "train.py"]
+
+
+def test_a_run_that_takes_too_long_is_ended(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("import time\ntime.sleep(600)\n")
+    result = fix_script(FixOptions(str(path), timeout=0.5))
+    assert (result.clean, result.written) == (False, False)
+
+
+def test_a_module_that_is_not_here_is_a_usage_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, told in [("json.tool", "is not in the current folder"), ("no.such", "cannot be found")]:
+        with pytest.raises(UsageError, match=told):
+            fix_script(FixOptions(name, module=True))
+
+
+@pytest.mark.slow
+def test_without_verifying_edits_that_helped_are_kept(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT + "raise ValueError('mine')\n")
+    arguments = (str(tmp_path / "log"),)
+    assert not fix_script(FixOptions(str(path), arguments, "cuda")).written
+    result = fix_script(FixOptions(str(path), arguments, "cuda", verify=False))
+    assert (result.clean, result.written, len(result.made)) == (False, True, 1)
+    assert path.read_text() == result.change.after
 
 
 @pytest.mark.slow

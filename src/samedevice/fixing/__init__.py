@@ -1,4 +1,4 @@
-"""Making the edits that findings propose: in texts and files (`files`), in a script until it runs clean (`script`).
+"""Making the edits that findings propose: in texts and files (`files`), in a program until it runs clean (`script`).
 
 A file is written by a temporary file and a rename, and only with a text that parses. An edit stays only where the
 linter or a run has seen that it helps.

@@ -7,17 +7,18 @@ import contextlib
 import difflib
 import io
 import os
+import re
 import tempfile
 import tokenize
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from samedevice.errors import UsageError
 from samedevice.findings import Edit
 
-__all__ = ["Change", "apply_edits", "encoding_of", "write"]
+__all__ = ["Change", "apply_edits", "encoding_of", "write", "write_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,33 @@ class Change:
     after: str
 
     @property
+    def data(self) -> bytes:
+        """The bytes of the text after, in the encoding of the file."""
+        return self.after.encode(encoding_of(Path(self.file)))
+
+    @property
+    def patch(self) -> bytes:
+        """The change as a patch for `git apply` and `patch -p1`, in the encoding of the file, which is still there.
+
+        Source: git's apply.c, which ends a name that holds a space at a tab, and reads lines up to a line feed only.
+        """
+        encoding = encoding_of(Path(self.file))
+        # Bytes as text with one character each, so that one function serves both.
+        before, after = (text.encode(encoding).decode("latin-1") for text in (self.before, self.after))
+        name = os.fsencode(Path(self.file).as_posix()).decode("latin-1")
+        lines = _unified(name, *(re.findall(r"[^\n]*\n|[^\n]+$", text) for text in (before, after)))
+        return "".join(lines).encode("latin-1")
+
+    @property
     def diff(self) -> str:
-        """The change as a unified diff."""
-        before, after = (_lines(text) for text in (self.before, self.after))
-        return "".join(
-            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-            for line in difflib.unified_diff(before, after, self.file, self.file)
-        )
+        """The same as text, for a person."""
+        return "".join(_unified(Path(self.file).as_posix(), _lines(self.before), _lines(self.after)))
+
+
+def _unified(name: str, before: list[str], after: list[str]) -> Iterator[str]:
+    end = "\t" if " " in name else ""
+    for line in difflib.unified_diff(before, after, f"a/{name.lstrip('/')}{end}", f"b/{name.lstrip('/')}{end}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
 def _lines(text: str) -> list[str]:
@@ -86,6 +107,25 @@ def encoding_of(path: Path) -> str:
     return tokenize.detect_encoding(io.BytesIO(path.read_bytes()).readline)[0]
 
 
+def write_all(changes: Sequence[Change]) -> None:
+    """Write several files: all are prepared beside their places before the first is put there.
+
+    Args:
+        changes: files as they were read, and what they are to hold.
+
+    Raises:
+        UsageError: as `write`, or a file is not as it was read any more; then none was changed.
+    """
+    with contextlib.ExitStack() as stack:
+        ready = [stack.enter_context(_prepared(Path(change.file), change.after)) for change in changes]
+        for change in changes:
+            path = Path(change.file)
+            if path.read_bytes() != change.before.encode(encoding_of(path)):
+                raise UsageError(f"{path} was changed by somebody else meanwhile; nothing was written")
+        for temporary, real in ready:
+            temporary.replace(real)
+
+
 def write(path: Path, text: str) -> None:
     """Replace a source file's text at once: whoever reads it finds the old text or the new one, whole.
 
@@ -96,6 +136,13 @@ def write(path: Path, text: str) -> None:
     Raises:
         UsageError: the text is no Python, or cannot be written in the file's encoding.
     """
+    with _prepared(path, text) as (temporary, real):
+        temporary.replace(real)
+
+
+@contextlib.contextmanager
+def _prepared(path: Path, text: str) -> Iterator[tuple[Path, Path]]:
+    """A complete file beside `path` and the real path that it is for; gone afterwards unless it was put there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -112,9 +159,10 @@ def write(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.chmod(real.stat().st_mode & 0o7777)
-        temporary.replace(real)
-    except BaseException:
+        yield temporary, real
+    finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise

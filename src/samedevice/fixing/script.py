@@ -1,26 +1,23 @@
-"""Mending a script by running it: the edit that its device fault asks for, and again, until a run is clean.
+"""Mending a program by running it: the edit that its device fault asks for, and again, until a run is clean.
 
-Only edits to the script itself are made; a fault whose mend is in another file is left to a person.
+Edits are made in memory and tried in a process of their own (`trial`); on disk nothing changes until a run of the
+mended program ended without a device fault. Only the user's own files inside the project's folder are edited.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from samedevice.errors import UsageError
-from samedevice.findings import Culprit, Edit, Finding, Fix, Location, Operand, Raised
-from samedevice.fixing.edits import Change, apply_edits, encoding_of, write
+from samedevice.findings import Finding, Fix
+from samedevice.fixing.edits import Change, write_all
 from samedevice.fixing.files import findings_if_valid
-from samedevice.linting.source import SourceError, decode, read
+from samedevice.fixing.project import Project
+from samedevice.fixing.trial import try_run
+from samedevice.running import RunOptions
 
 __all__ = ["FixOptions", "FixResult", "fix_script"]
 
@@ -29,9 +26,10 @@ _MOST_RUNS = 20
 
 @dataclass(frozen=True, slots=True)
 class FixOptions:
-    """A script to mend by running it."""
+    """A program to mend by running it."""
 
     script: str
+    """A script, or with `module` a module's name."""
     args: tuple[str, ...] = ()
     simulate: str | None = None
     """DEVICE[:N]; None: the devices that are here."""
@@ -39,14 +37,18 @@ class FixOptions:
     """False: only say what would be changed."""
     timeout: float | None = None
     """Seconds for one run; None: no limit."""
+    module: bool = False
+    verify: bool = True
+    """False: edits that helped are kept also where no run was seen to end clean."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
     """How it went. `clean`: the last run ended without a device fault and without an error of its own."""
 
+    script: str
     clean: bool
-    change: Change
+    changes: tuple[Change, ...] = ()
     made: tuple[str, ...] = ()
     """The edits that were made, a summary each."""
     left: tuple[Finding, ...] = ()
@@ -55,23 +57,28 @@ class FixResult:
     """Why it ended, where it is not clean."""
     written: bool = False
 
+    @property
+    def change(self) -> Change:
+        """The change of the script itself, or of the first file that was changed."""
+        return next(iter(self.changes), Change(self.script, "", ""))
+
 
 @dataclass(slots=True)
 class _Attempt:
-    """A text of the script and what a run of it found."""
+    """A state of the files and what a run of it found."""
 
-    text: str
+    project: Project
     outcome: str
     findings: tuple[Finding, ...]
     made: tuple[str, ...] = ()
-    tried: set[str] = field(default_factory=set)
+    tried: set[Project] = field(default_factory=set)
 
 
 def fix_script(options: FixOptions) -> FixResult:
-    """Run a script, make the edit that its device fault asks for, and run it again, until it is clean or nothing helps.
+    """Run a program, make the edit that its device fault asks for, and run it again, until clean or nothing helps.
 
-    Edits are made in a copy beside the script. The script itself is changed only where the mended copy was seen to run
-    to its end without a device fault.
+    Files are changed only where the mended program was seen to run to its end without a device fault, all of them at
+    the end; each is whole at any time, whatever ends this process.
 
     Args:
         options: what to mend and how to run it.
@@ -80,31 +87,43 @@ def fix_script(options: FixOptions) -> FixResult:
         What was changed, and what is left.
 
     Raises:
-        UsageError: there is no such script, or it is no Python.
+        UsageError: there is no such script, it is no Python, or a file was changed by others meanwhile.
     """
-    path = Path(options.script)
-    try:
-        before = decode(read(path))
-    except SourceError as error:
-        raise UsageError(f"{path}: {error}") from None
-    attempt = _run(before, path, options)
+    project = Project.around(_main_file(options))
+    attempt = _run(project, options)
     for _ in range(_MOST_RUNS):
         if attempt.outcome != "finding":
             break
-        following = _next(attempt, path, options)
+        following = _next(attempt, options)
         if following is None:
             break
         attempt = following
-    return _result(attempt, before, path, options)
+    return _result(attempt, options)
 
 
-def _result(attempt: _Attempt, before: str, path: Path, options: FixOptions) -> FixResult:
+def _main_file(options: FixOptions) -> Path:
+    """The file that is run first."""
+    if not options.module:
+        path = Path(options.script)
+        return path / "__main__.py" if path.is_dir() else path
+    folder = Path.cwd().joinpath(*options.script.split("."))
+    candidates = [folder.with_suffix(".py"), folder / "__main__.py"]
+    found = next((path for path in candidates if path.is_file()), None)
+    if found is None:
+        known = importlib.util.find_spec(options.script.partition(".")[0]) is not None
+        where = "is not in the current folder" if known else "cannot be found"
+        raise UsageError(f"module {options.script} {where}; only files of your own are mended")
+    return found
+
+
+def _result(attempt: _Attempt, options: FixOptions) -> FixResult:
     clean = attempt.outcome == "ok"
-    change = Change(str(path), before, attempt.text)
-    written = clean and options.write and attempt.text != before
+    changes = attempt.project.changes()
+    written = bool(changes) and options.write and (clean or not options.verify)
     if written:
-        write(path, attempt.text)
-    return FixResult(clean, change, attempt.made, attempt.findings, _why(attempt), written)
+        write_all(changes)
+    message = _why(attempt)
+    return FixResult(options.script, clean, changes, attempt.made, attempt.findings, message, written)
 
 
 def _why(attempt: _Attempt) -> str:
@@ -115,17 +134,18 @@ def _why(attempt: _Attempt) -> str:
     return "no edit that is known helps against what is left"
 
 
-def _next(attempt: _Attempt, path: Path, options: FixOptions) -> _Attempt | None:
+def _next(attempt: _Attempt, options: FixOptions) -> _Attempt | None:
     """The first edit after which the run gets further, or None."""
-    for fix in _candidates(attempt, path):
-        text = apply_edits(attempt.text, fix.edits)
-        if text in attempt.tried or findings_if_valid(text, str(path), None) is None:
+    for fix in _candidates(attempt):
+        project = attempt.project.edited(fix.edits)
+        if project is None or project in attempt.tried:
             continue
-        attempt.tried.add(text)
-        following = _run(text, path, options)
+        attempt.tried.add(project)
+        following = _run(project, options)
         following.tried |= attempt.tried
         following.made = (*attempt.made, fix.summary)
-        if following.outcome == "ok" or (following.outcome == "finding" and not _same_fault(attempt, following)):
+        helps = following.outcome == "ok" or (following.outcome == "finding" and not _same_fault(attempt, following))
+        if helps or (not options.verify and following.outcome == "error" and attempt.outcome == "finding"):
             return following
     return None
 
@@ -143,89 +163,49 @@ def _same_fault(before: _Attempt, after: _Attempt) -> bool:
     return shown(before) == shown(after)
 
 
-def _candidates(attempt: _Attempt, path: Path) -> Iterator[Fix]:
+def _candidates(attempt: _Attempt) -> Iterator[Fix]:
     """Edits against what the run found: its own first, then the linter's for the same lines, then its others."""
     for finding in attempt.findings:
-        if finding.fix is not None and finding.fix.edits and all(_is_in(edit, path) for edit in finding.fix.edits):
+        if finding.fix is not None and finding.fix.edits:
             yield finding.fix
-    lines = {line for finding in attempt.findings for line in _lines_of(finding)}
-    linted = findings_if_valid(attempt.text, str(path), None) or ()
+    linted = list(_linted(attempt))
     for near in (True, False):
         for finding in linted:
-            fits = bool(lines & set(_lines_of(finding))) is near
-            if fits and finding.fix is not None and finding.fix.edits:
+            if any(_meet(finding, other) for other in attempt.findings) is near and finding.fix is not None:
                 yield finding.fix
 
 
-def _lines_of(finding: Finding) -> Iterator[int]:
-    if finding.location is not None:
-        yield finding.location.line
-    if finding.culprit is not None and finding.culprit.line is not None:
-        yield finding.culprit.line
+def _linted(attempt: _Attempt) -> Iterator[Finding]:
+    """What the linter would edit in the files that the findings name, and in the script."""
+    named = {attempt.project.main: None}
+    for finding in attempt.findings:
+        for file, _ in _places(finding):
+            named.setdefault(Path(file).absolute())
+    for path in named:
+        text = attempt.project.text(path)
+        for finding in (findings_if_valid(text, str(path), None) or ()) if text is not None else ():
+            if finding.fix is not None and finding.fix.edits:
+                edits = tuple(replace(edit, file=str(path)) for edit in finding.fix.edits)
+                yield replace(finding, fix=replace(finding.fix, edits=edits))
 
 
-def _is_in(edit: Edit, path: Path) -> bool:
-    return Path(edit.file).name == path.name
+def _meet(first: Finding, second: Finding) -> bool:
+    def places(finding: Finding) -> set[tuple[str, int]]:
+        return {(str(Path(file).resolve()), line) for file, line in _places(finding)}
+
+    return bool(places(first) & places(second))
 
 
-def _run(text: str, path: Path, options: FixOptions) -> _Attempt:
-    """Run `text` as `samedevice run` does, from a copy beside the script, in a process of its own.
-
-    Each run needs fresh modules, which only a fresh process has.
-    """
-    with _copy(text, path) as copy, tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "samedevice", "run", "--json", str(report)]
-        if options.simulate is not None:
-            command += ["--simulate", options.simulate]
-        try:
-            subprocess.run(
-                [*command, str(copy), *options.args],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=options.timeout,
-                check=False,
-            )
-            data = json.loads(report.read_text(encoding="utf-8"))
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            return _Attempt(text, "error", ())
-    findings = tuple(_finding(entry, copy.name, path) for entry in data.get("findings", ()))
-    return _Attempt(text, str(data.get("outcome", "error")), findings)
+def _places(finding: Finding) -> Iterator[tuple[str, int]]:
+    location, culprit = finding.location, finding.culprit
+    if location is not None:
+        yield location.file, location.line
+    if culprit is not None and culprit.file is not None and culprit.line is not None:
+        yield culprit.file, culprit.line
 
 
-@contextlib.contextmanager
-def _copy(text: str, path: Path) -> Iterator[Path]:
-    """A copy of the script beside it, so that it finds the same neighbours; gone afterwards."""
-    descriptor, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f"{path.stem}_mended_", suffix=".py")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode(encoding_of(path)))
-        yield Path(name)
-    finally:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-
-
-def _finding(entry: Mapping[str, Any], copy: str, path: Path) -> Finding:
-    """A finding in a JSON report, its file named as the script is."""
-    location, culprit, raised, fix = (entry[key] for key in ("location", "culprit", "raised", "fix"))
-
-    def named(values: Mapping[str, Any]) -> dict[str, Any]:
-        file = values["file"]
-        return {**values, "file": str(path) if file is not None and Path(file).name == copy else file}
-
-    return Finding(
-        **{key: entry[key] for key in ("code", "cause", "severity", "message", "operation", "expected_device")},
-        location=Location(**named(location)) if location else None,
-        raised=Raised(**raised) if raised else None,
-        culprit=Culprit(**_shaped(named(culprit))) if culprit else None,
-        operands=tuple(Operand(**_shaped(operand)) for operand in entry["operands"]),
-        reasons=tuple(entry["reasons"]),
-        fix=Fix(fix["summary"], tuple(Edit(**named(edit)) for edit in fix["edits"]), fix["safe"]) if fix else None,
-    )
-
-
-def _shaped(values: Mapping[str, Any]) -> dict[str, Any]:
-    shape = values["shape"]
-    return {**values, "shape": None if shape is None else tuple(shape)}
+def _run(project: Project, options: FixOptions) -> _Attempt:
+    run = RunOptions(options.script, options.args, options.module, options.simulate)
+    found = try_run(run, project.data(), options.timeout)
+    outcome, findings = found if found is not None else ("error", ())
+    return _Attempt(project, outcome, findings)

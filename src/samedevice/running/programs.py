@@ -94,7 +94,7 @@ def _script_code(path: str) -> CodeType:
     try:
         with io.open_code(absolute) as file:
             compiled: CodeType | None = pkgutil.read_code(file)  # a .pyc file
-        source = b"" if compiled else Path(absolute).read_bytes()
+        source = b"" if compiled else SourceFileLoader("__main__", absolute).get_data(absolute)
     except OSError as error:
         raise NothingToRun(f"cannot open {path}: {error.strerror or error}") from None
     return compiled or compile(source, absolute, "exec", dont_inherit=True)
