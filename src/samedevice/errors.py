@@ -16,6 +16,8 @@ The exceptions that a *simulated device* raises are PyTorch's own types and word
 
 from __future__ import annotations
 
+from samedevice.texts import Text, shown
+
 __all__ = [
     "LeftBehind",
     "MoveError",
@@ -30,7 +32,18 @@ __all__ = [
 
 
 class SameDeviceError(Exception):
-    """The root: `except samedevice.SameDeviceError` catches whatever the package raises on its own account."""
+    """The root: `except samedevice.SameDeviceError` catches whatever the package raises on its own account.
+
+    `args` hold the English message; `str(error)`, and so a traceback, shows it in the reader's language.
+    """
+
+    def __init__(self, message: str = "", *more: object) -> None:
+        super().__init__(str(message), *more)
+        self.message = message
+        """What happened, as it can be told in other languages."""
+
+    def __str__(self) -> str:
+        return shown(self.message) if isinstance(self.message, Text) else super().__str__()
 
 
 class UnknownDevice(SameDeviceError, ValueError):
