@@ -1,5 +1,6 @@
 """Expected figures are what the real CUDA build gave: blocks of 512 bytes, segments of 2 and 20 MiB."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +90,28 @@ def test_allocator_laws(steps):
     allocator.empty_cache()
     assert allocator.allocated() == 0
     assert allocator.free == allocator.total
+
+
+def test_a_device_that_is_too_small(cuda2):
+    torch.cuda.set_per_process_memory_fraction(0.001)
+    kept = torch.empty(30 * MIB, dtype=torch.uint8, device="cuda")
+    with pytest.raises(torch.OutOfMemoryError) as raised:
+        torch.empty(60 * MIB, dtype=torch.uint8, device="cuda")
+    assert str(raised.value).startswith(
+        "CUDA out of memory. Tried to allocate 60.00 MiB. GPU 0 has a total capacity of 80.00 GiB of which 79.97 GiB "
+        "is free. 81.92 MiB allowed; Of the allocated memory 30.00 MiB is allocated by PyTorch, and 0 bytes is "
+        "reserved by PyTorch but unallocated. If reserved but"
+    )
+    assert torch.cuda.memory_allocated() == 30 * MIB, "nothing of it is kept"
+    assert torch.cuda.memory_stats()["num_ooms"] == 1
+    del kept
+    assert torch.empty(60 * MIB, dtype=torch.uint8, device="cuda").is_cuda, "what was cached is given back first"
+    assert torch.empty(60 * MIB, dtype=torch.uint8, device="cuda:1").is_cuda
+
+
+@pytest.mark.parametrize("make", [torch.empty, torch.zeros, torch.rand])
+def test_more_than_this_machine_has_is_out_of_memory_there(cuda2, make):
+    with pytest.raises(torch.cuda.OutOfMemoryError, match=r"^CUDA out of memory\. Tried to allocate 9313225\.75 GiB"):
+        make(25 * 10**14, device="cuda")
+    with pytest.raises(RuntimeError, match="DefaultCPUAllocator"):
+        make(25 * 10**14)

@@ -1,5 +1,8 @@
 """What scripts ask of torch.cuda, torch.accelerator and torch.backends. Expected: what the real CUDA build answered."""
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -101,7 +104,7 @@ def test_current_device(cuda2):
         (lambda: torch.cuda.can_device_access_peer(0, 5), AssertionError, "Invalid peer device id"),
         (lambda: torch.cuda.set_device("cpu"), ValueError, "Expected a cuda device, but got: cpu"),
         (lambda: torch.cuda.get_device_name("cpu"), ValueError, "Expected a cuda device, but got: cpu"),
-        (lambda: torch.cuda.memory_allocated(7), RuntimeError, "Invalid device argument : did you call init?"),
+        (lambda: torch.cuda.memory_allocated(7), RuntimeError, "Invalid device argument \x07: did you call init?"),
         (lambda: torch.cuda.utilization(), ModuleNotFoundError, "does not seem to be installed"),
     ],
 )
@@ -197,6 +200,48 @@ def test_graphs_are_refused_in_one_sentence(cuda2):
         pass
     with pytest.raises(NotSimulated, match=r"CUDAGraph\.replay"):
         graph.replay()
+
+
+ANOTHER_BUILD = {"_cuda_getHipblasltVersion", "_mps_is_on_macos_13_or_newer"}
+"""Asked of ROCm alone, and of no PyTorch since 2.1."""
+
+
+@pytest.mark.parametrize("kind", ["cuda", "xpu", "mps"])
+def test_whatever_pytorch_s_python_code_asks_of_c_is_there(kind):
+    folder = Path(torch.__file__).parent
+    files = [*(folder / kind).rglob("*.py"), *(folder / "accelerator").rglob("*.py"), folder / "random.py"]
+    files += (folder / "backends" / kind).rglob("*.py")
+    asked = {
+        name
+        for path in files
+        for name in re.findall(rf"_C\.(_(?:{kind}|accelerator)_\w+)", path.read_text(encoding="utf-8"))
+    }
+    with samedevice.simulate(kind):
+        assert {name for name in asked - ANOTHER_BUILD if not hasattr(torch._C, name)} == set()
+
+
+def test_default_generators_come_with_the_first_use(cuda2):
+    torch.manual_seed(3)
+    torch.cuda.manual_seed_all(3)
+    assert torch.cuda.default_generators == ()
+    torch.zeros(1, device="cuda")
+    assert [generator.device for generator in torch.cuda.default_generators] == list(cuda2.devices)
+
+
+def test_memory_pools_and_workspaces_show_in_no_result(cuda2):
+    pool = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(pool):
+        assert torch.zeros(1, device="cuda").is_cuda
+    assert pool.snapshot() == []
+    if hasattr(torch.backends.cuda, "cublas_workspace_size"):
+        assert torch.backends.cuda.cublas_workspace_size() == 32 << 20
+        assert torch.backends.cuda.cublas_workspace_size(1 << 20) == 1 << 20
+
+
+def test_errors_of_the_runtime(cuda2):
+    torch.cuda.check_error(0)
+    with pytest.raises(torch.cuda.CudaError, match=r"^out of memory \(2\)$"):
+        torch.cuda.check_error(2)
 
 
 def test_mps():

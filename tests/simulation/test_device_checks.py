@@ -230,7 +230,7 @@ def test_other_devices_have_their_own_wrappers(t):
     assert said == _same("mat2", "cpu", "xpu:0", "wrapper_XPU_mm")
     said = str(t.refusal(aten.embedding.default, t.on("xpu:0", 3, 3), t.on("cpu", 2, dtype=torch.long)))
     assert said == _same("index", "cpu", "xpu:0", "wrapper_XPU__index_select")
-    said = str(t.refusal(aten.mm.default, t.on("mps:0", 3, 3), t.on("cpu", 3, 3)))
+    said = str(t.refusal(aten.bmm.default, t.on("mps:0", 1, 3, 3), t.on("cpu", 1, 3, 3)))
     assert said == "Placeholder storage has not been allocated on MPS device!"
 
 

@@ -34,11 +34,11 @@ _OPERATORS = (
         until=(1, 12),
         places=(("{argument}", "device"), ("others", "other_device")),
     ),
+    # Source: aten/src/ATen/TensorUtils.cpp, checkSameGPU; MPS kernels of matrix products call it to this day.
     Template(
         "same-device",
         "Tensor for argument #{index} '{argument}' is on CPU, but expected it to be on GPU "
         "(while checking arguments for {function})",
-        until=(1, 9),
     ),
     Template(
         "same-device",
@@ -77,7 +77,7 @@ _OPERATORS = (
         "{function}: input(device='{device}') and weight(device={other_device}')  must be on the same device",
         places=(("input", "device"), ("weight", "other_device")),
     ),
-    # Source: aten/src/ATen/core/dispatch, "Expected Tensor to be on…" of MPS kernels.
+    # Source: aten/src/ATen/native/mps/operations/Linear.mm, `_mps_linear`.
     Template(
         "same-device",
         "Tensor for argument {argument} is on {device} but expected on {other_device}",

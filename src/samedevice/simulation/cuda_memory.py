@@ -11,15 +11,27 @@ Source: c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize and following, 2.6 to 2
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-__all__ = ["Block", "CachingAllocator", "active", "hold"]
+import torch
+
+from samedevice.simulation.calls import torch_version
+
+__all__ = ["Block", "CachingAllocator", "active", "hold", "raise_if_out_of_memory"]
 
 _SMALL = 1 << 20
 _SMALL_SEGMENT = 2 << 20
 _LARGE_SEGMENT = 20 << 20
 _ROUND_LARGE = 2 << 20
 _SEPARATE = 10 << 20
+_MANUAL = (
+    f"https://{'docs.pytorch' if torch_version() >= (2, 9) else 'pytorch'}.org/docs/stable/notes/cuda.html"
+    "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf"
+)
+_HOST_REFUSED = re.compile(
+    r"DefaultCPUAllocator: (?:can't allocate|not enough) memory: you tried to allocate (\d+) bytes"
+)
 _POOLS = ("all", "small_pool", "large_pool")
 
 
@@ -110,30 +122,74 @@ class CachingAllocator:
 
     Args:
         total: bytes of the device.
+        index: its number.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, index: int = 0) -> None:
+        self.index = index
         self.total = total
+        self.fraction = 1.0
+        self.refusals = 0
         self.all, self.small, self.large = _Pool(), _Pool(), _Pool()
 
     def reserve(self, pool: _Pool, size: int) -> None:
-        """Reserve a segment that holds a block of `size` bytes."""
+        """Reserve a segment that holds a block of `size` bytes.
+
+        Raises:
+            torch.OutOfMemoryError: the device, or the part of it that may be used, is too small.
+        """
         if pool is self.small:
             segment = _SMALL_SEGMENT
         else:
             segment = _LARGE_SEGMENT if size < _SEPARATE else -(-size // _ROUND_LARGE) * _ROUND_LARGE
+        if self.all.reserved.current + segment > self.allowed:
+            # The new block is counted already.
+            self.empty_cache()
+            self._give_back(pool, pool.bytes - size)
+            if self.all.reserved.current + segment > self.allowed:
+                raise self.out_of_memory(size, self.all.bytes - size)
         for reserving in (pool, self.all):
             reserving.segments.add(1)
             reserving.reserved.add(segment)
 
+    @property
+    def allowed(self) -> int:
+        """Bytes that may be reserved."""
+        return int(self.total * self.fraction)
+
+    def limit(self, fraction: float) -> None:
+        """Let no more than a fraction of the device be reserved."""
+        self.fraction = fraction
+
+    def out_of_memory(self, size: int, allocated: int) -> Exception:
+        """The error for `size` bytes that cannot be had beside those that are allocated.
+
+        Source: c10/cuda/CUDACachingAllocator.cpp, 2.6 to 2.14; what the real CUDA build of 2.13 answered.
+        """
+        self.refusals += 1
+        limited = "" if self.fraction == 1.0 else f" {_format(self.allowed)} allowed;"
+        unallocated = max(0, self.all.reserved.current - allocated)
+        return torch.OutOfMemoryError(
+            f"CUDA out of memory. Tried to allocate {_format(size)}. GPU {self.index} has a total capacity of "
+            f"{_format(self.total)} of which {_format(self.free)} is free.{limited} Of the allocated memory "
+            f"{_format(allocated)} is allocated by PyTorch, and {_format(unallocated)} is reserved by "
+            "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  "
+            f"See documentation for Memory Management  ({_MANUAL})"
+        )
+
     def empty_cache(self) -> None:
         """Give back what no block needs."""
-        for pool, step in ((self.small, _SMALL_SEGMENT), (self.large, _ROUND_LARGE)):
-            unneeded = max(0, pool.reserved.current - -(-pool.bytes // step) * step)
-            segments = 0 if pool.bytes else pool.segments.current
-            for reserving in (pool, self.all):
-                reserving.segments.add(-segments)
-                reserving.reserved.add(-unneeded)
+        for pool in (self.small, self.large):
+            self._give_back(pool, pool.bytes)
+
+    def _give_back(self, pool: _Pool, needed: int) -> None:
+        step = _SMALL_SEGMENT if pool is self.small else _ROUND_LARGE
+        unneeded = max(0, pool.reserved.current - -(-needed // step) * step)
+        segments = 0 if needed else pool.segments.current
+        for reserving in (pool, self.all):
+            reserving.segments.add(-segments)
+            reserving.reserved.add(-unneeded)
 
     def allocated(self) -> int:
         """Bytes in blocks that are in use."""
@@ -166,10 +222,19 @@ class CachingAllocator:
         pools = {name: pool.figures() for name, pool in zip(_POOLS, (self.all, self.small, self.large), strict=True)}
         return {
             **dict.fromkeys(plain, 0),
+            "num_ooms": self.refusals,
             "max_split_size": -1,
             **{name: _parts(0, 0, 0) for name in oversize},
             **{name: {pool: dict(figures[name]) for pool, figures in pools.items()} for name in pools["all"]},
         }
+
+
+def _format(size: int) -> str:
+    """As c10's `format_size`."""
+    for exponent, unit in ((0, ""), (10, "KiB"), (20, "MiB"), (30, "GiB")):
+        if size <= 1 << (exponent + 10) or exponent == 30:
+            return f"{size / (1 << exponent):.2f} {unit}" if exponent else f"{size} bytes"
+    raise AssertionError(size)
 
 
 def _parts(current: int, peak: int, ever: int) -> dict[str, int]:
@@ -178,6 +243,22 @@ def _parts(current: int, peak: int, ever: int) -> dict[str, int]:
 
 active: tuple[CachingAllocator, ...] = ()
 """The running simulation's, one for each device."""
+
+
+def raise_if_out_of_memory(error: RuntimeError, device: Any) -> None:
+    """Where this machine's own memory does not suffice to stand in for the device's, the device's does not either.
+
+    Args:
+        error: as an operator raised it; nothing happens where it says something else.
+        device: where its results were to go; None for the host.
+
+    Raises:
+        torch.OutOfMemoryError: the device's words.
+    """
+    said = _HOST_REFUSED.search(str(error))
+    if said is not None and device is not None and device.index is not None and active:
+        allocator = active[device.index]
+        raise allocator.out_of_memory(int(said[1]), allocator.allocated()) from None
 
 
 def hold(storage: Any, device: Any) -> None:

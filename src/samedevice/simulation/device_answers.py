@@ -9,10 +9,11 @@ Source: torch/csrc/cuda/Module.cpp, torch/csrc/xpu/Module.cpp, torch/csrc/Device
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
+from samedevice.simulation import generators
 from samedevice.simulation.cuda_memory import CachingAllocator
 from samedevice.simulation.device_properties import CudaDeviceProperties, XpuDeviceProperties
 from samedevice.simulation.machine import Machine
@@ -31,10 +32,10 @@ class DeviceAnswers:
         self.machine = machine
         self.properties = CudaDeviceProperties() if machine.kind == "cuda" else XpuDeviceProperties()
         self.streams = Streams(machine)
-        self.allocators = tuple(CachingAllocator(self.properties.total_memory) for _ in range(machine.count))
-        self.fractions = dict.fromkeys(range(machine.count), 1.0)
+        self.allocators = tuple(CachingAllocator(self.properties.total_memory, index) for index in range(machine.count))
         self.sync_debug_mode = 0
         self.benchmark_limit = 10
+        self.benchmark_empties_cache = False
         self.initialised_in: int | None = None
         self._inherited_mask = os.environ.get(_MASK)
 
@@ -68,6 +69,9 @@ class DeviceAnswers:
             raise RuntimeError(f"No {self.machine.kind.upper()} GPUs are available")
         self.machine.keep_only(count)
         self.initialised_in = os.getpid()
+        module: Any = getattr(torch, self.machine.kind, None)
+        if hasattr(module, "default_generators") and generators.active is not None:
+            module.default_generators = generators.active.default_generators[:count]
 
     def count(self) -> int:
         """How many devices the script can see: fewer once it has set CUDA_VISIBLE_DEVICES so.
@@ -79,6 +83,10 @@ class DeviceAnswers:
         if self.machine.kind != "cuda" or mask is None or mask == self._inherited_mask or self.initialised_in:
             return self.machine.count
         return min(self.machine.count, len(torch.cuda._parse_visible_devices()))
+
+    def refuse_capability(self, index: int) -> NoReturn:
+        """`torch.accelerator.get_device_capability`: as the real CUDA build of 2.13 answered."""
+        raise RuntimeError("Backend doesn't support getting device capabilities.")
 
     def in_bad_fork(self) -> bool:
         """Whether this process was forked from one that had already used the devices."""
@@ -94,7 +102,8 @@ class DeviceAnswers:
         """
         if 0 <= index < self.machine.count:
             return self.allocators[index]
-        raise RuntimeError("Invalid device argument : did you call init?")
+        # The index is printed as a character.
+        raise RuntimeError(f"Invalid device argument {chr(index % 256)}: did you call init?")
 
     def memory_info(self, device: Any = None) -> tuple[int, int]:
         """Bytes free and in total."""
@@ -115,8 +124,8 @@ class DeviceAnswers:
             f"{prefix}resetPeakMemoryStats": lambda index: self.allocator(index).reset_peaks(),
             f"{prefix}resetAccumulatedMemoryStats": lambda index: self.allocator(index).reset_accumulated(),
             f"{prefix}emptyCache": self.empty_cache,
-            f"{prefix}setMemoryFraction": lambda fraction, index: self.fractions.update({index: fraction}),
-            f"{prefix}getMemoryFraction": lambda index: self.fractions[index],
+            f"{prefix}setMemoryFraction": lambda fraction, index: self.allocator(index).limit(fraction),
+            f"{prefix}getMemoryFraction": lambda index: self.allocator(index).fraction,
             f"{prefix}memorySnapshot": lambda *which: {"segments": [], "device_traces": [], "allocator_settings": {}},
         }
 
@@ -153,6 +162,7 @@ class DeviceAnswers:
             "_accelerator_setStream": self.streams.set_current,
             "_accelerator_synchronizeDevice": lambda index: self.machine.device(index) and None,
             "_accelerator_isAllocatorInitialized": lambda: self.initialised_in is not None,
+            "_accelerator_getDeviceCapability": self.refuse_capability,
             "_accelerator_emptyCache": self.empty_cache,
             "_accelerator_emptyHostCache": lambda: None,
             "_accelerator_setAllocatorSettings": lambda settings: None,

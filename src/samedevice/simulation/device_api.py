@@ -12,9 +12,8 @@ real CUDA build answered.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import Any
 
 import torch
 
@@ -31,6 +30,7 @@ from samedevice.simulation import (
     profiling,
     streams,
 )
+from samedevice.simulation.cuda_objects import CUDAGraph, GreenContext, MemPool, cudart, nvtx
 from samedevice.simulation.device_answers import DeviceAnswers
 from samedevice.simulation.device_properties import ARCH_FLAGS, CudaDeviceProperties, cuda_version, cudnn_version
 from samedevice.simulation.lazy_state import lazy_state
@@ -70,9 +70,10 @@ def _cuda(api: DeviceAnswers) -> Iterator[Undoable]:
     yield from table(torch._C, {"_has_cuda": True, "_has_cudnn": True, "_CudaDeviceProperties": CudaDeviceProperties})
     yield from lazy_state(torch.cuda, api)
     yield from table(torch.cuda, _cuda_module(api))
-    yield from table(torch.cuda.graphs, {"_cuda_isCurrentStreamCapturing": lambda: False, "CUDAGraph": _CudaGraph})
+    yield from table(torch.cuda.graphs, {"_cuda_isCurrentStreamCapturing": lambda: False, "CUDAGraph": CUDAGraph})
     yield from table(torch.cuda.graphs, {"_graph_pool_handle": lambda: (0, 1)})
-    yield Patch(torch.cuda.nvtx, "_nvtx", _nvtx())
+    yield Patch(torch.cuda.nvtx, "_nvtx", nvtx())
+    yield from table(torch.cuda.memory, {"MemPool": MemPool, **_pool_functions()})
     yield Patch(torch.version, "cuda", cuda_version())
     yield from _backends(api)
 
@@ -102,6 +103,13 @@ def _cuda_functions(api: DeviceAnswers) -> Table:
         "_cuda_resetAccumulatedHostMemoryStats": lambda: None,
         "_cuda_record_memory_history": lambda *options, **more: None,
         "_cuda_record_memory_history_legacy": lambda *options, **more: None,
+        "_cuda_attach_out_of_memory_observer": lambda observer: None,
+        "_cuda_isHistoryEnabled": lambda: False,
+        "_cuda_hasPrimaryContext": lambda index: api.initialised_in is not None,
+        "_cuda_getCompiledVersion": lambda: _number_of(cuda_version()),
+        "_cuda_get_conv_benchmark_empty_cache": lambda: api.benchmark_empties_cache,
+        "_cudnn_set_conv_benchmark_empty_cache": lambda on: setattr(api, "benchmark_empties_cache", on),
+        **_settings(),
         "_cuda_getCurrentBlasHandle": lambda: 1,
         "_cuda_getCurrentSolverHandle": lambda: 1,
         "_cuda_clearCublasWorkspaces": lambda: None,
@@ -113,16 +121,51 @@ def _cuda_functions(api: DeviceAnswers) -> Table:
     }
 
 
+def _number_of(version: str) -> int:
+    """As CUDART_VERSION is written: 13000 for "13.0"."""
+    major, minor = version.split(".")[:2]
+    return int(major) * 1000 + int(minor) * 10
+
+
+def _pool_functions() -> Table:
+    """Which pool memory comes from shows in no result."""
+    names = ("beginAllocateCurrentThreadToPool", "beginAllocateToPool", "endAllocateToPool", "releasePool")
+    return {f"_cuda_{name}": lambda *arguments: None for name in names}
+
+
+def _settings() -> Table:
+    """Settings that are kept and have no effect: name of the getter and the setter, and the value at first."""
+    kept = {"CublasWorkspaceSize": _WORKSPACE, "CublasLtWorkspaceSize": _WORKSPACE}
+    first = dict(kept)
+    functions: Table = {}
+    for name in first:
+        functions[f"_cuda_get{name}"] = functools.partial(kept.__getitem__, name)
+        functions[f"_cuda_set{name}"] = functools.partial(kept.__setitem__, name)
+        functions[f"_cuda_reset{name}"] = functools.partial(kept.__setitem__, name, first[name])
+    return functions
+
+
+_WORKSPACE = 32 << 20
+"""Bytes, as the real CUDA build of 2.13 answered for a device of capability 9.0."""
 _TUNING = (
     *("enable", "is_enabled", "tuning_enable", "tuning_is_enabled", "get_filename", "set_filename", "get_results"),
     *("get_max_tuning_duration", "set_max_tuning_duration", "get_max_tuning_iterations", "set_max_tuning_iterations"),
-    *("get_rotating_buffer_size", "set_rotating_buffer_size", "get_validators", "read_file", "write_file"),
+    *(
+        "set_numerical_check_tolerances",
+        "get_rotating_buffer_size",
+        "set_rotating_buffer_size",
+        "get_validators",
+        "read_file",
+        "write_file",
+    ),
 )
 _REFUSED = (
     *("_cuda_cudaCachingAllocator_raw_alloc", "_cuda_cudaCachingAllocator_raw_delete", "_cuda_cudaHostAllocator"),
     *("_cuda_cudaCachingAllocator_enable", "_cuda_cudaCachingAllocator_is_enabled", "_cuda_allocationTraceback"),
     *("_cuda_customAllocator", "_cuda_changeCurrentAllocator", "_cuda_getAllocator"),
     *("_cuda_jiterator_compile_and_launch_kernel", "_cuda_record_untuned_enable", "_cuda_record_untuned_is_enabled"),
+    *("_cuda_beginAllocateCurrentStreamToPool", "_cuda_checkPoolLiveAllocations", "_cuda_getCheckpointState"),
+    *("_cuda_setCheckpointPoolState",),
     *(f"_cuda_tunableop_{name}" for name in _TUNING),
 )
 """Functions that hand out memory or run code of the device."""
@@ -131,51 +174,14 @@ _REFUSED = (
 def _cuda_module(api: DeviceAnswers) -> Table:
     """What `torch.cuda` read from C when it was imported."""
     return {
-        "_cudart": _cudart(api),
+        "_cudart": cudart(api),
         "_CudaDeviceProperties": CudaDeviceProperties,
-        "CUDAGraph": _CudaGraph,
+        "CUDAGraph": CUDAGraph,
+        "GreenContext": GreenContext,
+        "MemPool": MemPool,
+        "has_magma": True,
         "is_available": lambda: api.count() > 0,
     }
-
-
-def _cudart(api: DeviceAnswers) -> SimpleNamespace:
-    """The CUDA runtime functions that PyTorch hands out."""
-    success = SimpleNamespace(success=0)
-    return SimpleNamespace(
-        cudaError=success,
-        cudaGetErrorString=lambda error: f"error {error}",
-        cudaMemGetInfo=api.memory_info,
-        **dict.fromkeys(("cudaProfilerStart", "cudaProfilerStop"), lambda: 0),
-        **dict.fromkeys(("cudaHostRegister", "cudaHostUnregister"), lambda *arguments: 0),
-        **dict.fromkeys(("cudaStreamCreate", "cudaStreamDestroy"), refused("torch.cuda.cudart().cudaStreamCreate")),
-    )
-
-
-def _nvtx() -> SimpleNamespace:
-    """Ranges for a profiler that nobody runs; depths are counted as the real functions do."""
-    open_ranges: list[str] = []
-
-    def push(message: str) -> int:
-        open_ranges.append(message)
-        return len(open_ranges) - 1
-
-    def pop() -> int:
-        return len(open_ranges) and (open_ranges.pop(), len(open_ranges))[1]
-
-    nothing = dict.fromkeys(("markA", "rangeEnd", "deviceRangeStart", "deviceRangeEnd"), lambda *arguments: None)
-    return SimpleNamespace(rangePushA=push, rangePop=pop, rangeStartA=lambda message: 0, **nothing)
-
-
-class _CudaGraph:
-    """`torch.cuda.CUDAGraph`: it can be made, not captured."""
-
-    def __init__(self, keep_graph: bool = False) -> None:
-        self.keep_graph = keep_graph
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return refused(f"torch.cuda.CUDAGraph.{name}")
 
 
 def _backends(api: DeviceAnswers) -> Iterator[Undoable]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from samedevice.simulation.patching import Patch, Undoable
+from samedevice.simulation.stand_ins import Remembered
 
 if TYPE_CHECKING:
     from samedevice.simulation.machine import Machine
@@ -214,8 +215,9 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     if machine.kind == "mps":
         yield Patch(torch.mps, "_default_mps_generator", randomness.default_generators[0])
     elif (module := getattr(torch, machine.kind, None)) is not None:
-        yield Patch(module, "default_generators", randomness.default_generators)
-        yield from _immediate(module)
+        # Filled at the first use, as in PyTorch.
+        yield Remembered(module, "default_generators", ())
+        yield from _immediate(module, randomness)
 
 
 def _sharing(randomness: Randomness, seed_others: Callable[[int], None]) -> Callable[[int], None]:
@@ -239,16 +241,19 @@ def _checking(set_rng_state: Callable[[torch.Tensor], None]) -> Callable[[torch.
     return checked
 
 
-def _immediate(module: Any) -> Iterator[Undoable]:
+def _immediate(module: Any, randomness: Randomness) -> Iterator[Undoable]:
     """Seeding takes effect when it is called, not at the device's first use: only then is it known what it changes."""
 
     def call_now(function: Callable[[], None], **when: bool) -> None:
         # As PyTorch does for what waited: this is no first use by itself.
         nested = hasattr(module._tls, "is_initializing")
+        before, module.default_generators = module.default_generators, randomness.default_generators
         module._tls.is_initializing = True
         try:
             function()
         finally:
+            if not module._initialized:
+                module.default_generators = before
             if not nested:
                 del module._tls.is_initializing
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +37,8 @@ _numbers = itertools.count()
 # Looked up once, before any interception.
 _storage = torch._C.TensorBase.untyped_storage
 _native_device = torch._C.TensorBase.device.__get__
+_Device = torch.device
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _has_torch_function = torch._C._has_torch_function_unary
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What `untyped_storage` raises for sparse, nested, batched and other tensors without one, 2.6 to 2.13."""
@@ -77,7 +80,10 @@ class LabelTable:
         read: storage -> `torch.device`, `Floating` or None; for the interception itself.
         attribute: the attribute that holds the label.
         default: gives every storage the label None; must be installed while the table is in use.
+        refuse: asked before a tensor of that dtype is put on a device; None: devices take all that PyTorch has.
     """
+
+    refuse: Callable[[torch.Tensor, torch.dtype], None] | None = None
 
     def __init__(self) -> None:
         number = next(_numbers)
@@ -108,6 +114,8 @@ class LabelTable:
         """As `device_of`, and a `Floating` where that is not settled yet."""
         storage = storage_of(tensor)
         label = None if storage is None else self.read(storage)
+        if label is None and type(tensor) not in _PLAIN and (inner := _wrapped(tensor)) is not None:
+            return self.label_of(inner)
         return native_device(tensor) if label is None else label
 
     def set_device(self, tensor: torch.Tensor, device: torch.device | None) -> None:
@@ -122,7 +130,10 @@ class LabelTable:
     def set_label(self, tensor: torch.Tensor, label: torch.device | Floating | None) -> None:
         """Put `label` on the storages of the tensor; None is the host."""
         for storage in storages_of(tensor):
-            if self.read(storage) is not label:
+            before = self.read(storage)
+            if before is not label:
+                if self.refuse is not None and type(label) is _Device and type(before) is not Floating:
+                    self.refuse(tensor, tensor.dtype)
                 self.put(storage, label)
 
     def put(self, storage: torch.UntypedStorage, label: torch.device | Floating | None) -> None:
@@ -204,6 +215,14 @@ def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
             return _storage(tensor)
     except _NO_STORAGE:
         return next(iter(storages_of(tensor)), None)
+
+
+def _wrapped(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The first of the tensors that a subclass stands for, as `DTensor` does: it has no memory of its own."""
+    if not hasattr(type(tensor), "__tensor_flatten__"):
+        return None
+    names, _ = tensor.__tensor_flatten__()  # type: ignore[attr-defined]
+    return next((inner for name in names if isinstance(inner := getattr(tensor, name), torch.Tensor)), None)
 
 
 def storages_of(tensor: torch.Tensor) -> tuple[torch.UntypedStorage, ...]:

@@ -55,7 +55,7 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     module = getattr(torch, machine.kind, None)
     for name, type_ in real.items():
         yield Patch(torch, name, _stand_in(machine, type_, "cpu"))
-        if (module is not None and name != "BFloat16Tensor") or hasattr(module, name):
+        if (machine.kind == "cuda" and name != "BFloat16Tensor") or hasattr(module, name):
             yield Patch(module, name, _stand_in(machine, type_, machine.kind))
     yield from _DefaultType(machine, real).patches()
 

@@ -94,7 +94,10 @@ class Machine:
         """
         if 0 <= index < self.count:
             return self.devices[index]
-        raise invalid_ordinal(self.kind)
+        if self.kind == "mps":
+            # Its allocator and its guard do not look at the index: aten/src/ATen/mps/MPSGuardImpl.h, 2.6 to 2.14.
+            return self.devices[0]
+        raise invalid_ordinal(self.kind, index, self.count)
 
     def keep_only(self, count: int) -> None:
         """Have no more than `count` devices from now on, as where a mask hides the others.
@@ -159,20 +162,24 @@ class Machine:
         return int(found.index)
 
 
-def invalid_ordinal(kind: str) -> RuntimeError:
+def invalid_ordinal(kind: str, index: int, count: int) -> RuntimeError:
     """The exception for a device that the machine does not have.
 
     Args:
         kind: the kind of the machine.
+        index: what was asked for.
+        count: how many devices there are.
 
     Returns:
         The error, to be raised.
 
     Source: c10/cuda/CUDAException.cpp and CUDAMiscFunctions.cpp, 2.6 to 2.14, as the real CUDA builds of 2.13 and 2.14
-    answered `torch.zeros(2, device="cuda:5")`.
+    answered `torch.zeros(2, device="cuda:5")`; for others c10/xpu/XPUFunctions.h, which plugins follow.
     """
+    if kind != "cuda":
+        return RuntimeError(f"The device index is out of range. It must be in [0, {count}), but got {index}.")
     version = torch_version()
-    lines = [f"{kind.upper()} error: invalid device ordinal"]
+    lines = ["CUDA error: invalid device ordinal"]
     if version >= (2, 9):
         lines.append("GPU device may be out of range, do you have enough GPUs?")
     if version < (2, 13):

@@ -21,7 +21,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from samedevice.faults import Fault, fault_of
-from samedevice.simulation import device_checks, generators, observers
+from samedevice.simulation import cuda_memory, device_checks, generators, observers
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
@@ -144,6 +144,8 @@ class DeviceMode(TorchDispatchMode):
             if not isinstance(func, torch._ops.OpOverload):
                 return self._run_higher_order(func, args, kwargs or _NO_KEYWORDS)
             operator = self._operators[func] = Operator(func)
+            # Where dtypes are refused, each result is looked at.
+            operator.plain = operator.plain and self._labels.refuse is None
         if self._pending:
             self._edges.flush()
         kwargs = kwargs or _NO_KEYWORDS
@@ -169,7 +171,10 @@ class DeviceMode(TorchDispatchMode):
         try:
             result = operator.call(*args, **kwargs)
         except RuntimeError as error:  # NotImplementedError since 2.7
-            if type(label) is not _Device or "not implemented for" not in str(error):
+            if type(label) is not _Device:
+                raise
+            if "not implemented for" not in str(error):
+                cuda_memory.raise_if_out_of_memory(error, label)
                 raise
             result = call_wider(error, operator.name, operator.call, args, kwargs)
         if type(label) is _Device and operator.fresh:
@@ -391,9 +396,13 @@ def is_tracing() -> bool:
 
 
 def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: dict[str, Any]) -> Any:
-    if operator.draws:
-        return generators.draw(operator.call, device, args, kwargs)
-    return operator.call(*args, **kwargs)
+    try:
+        if operator.draws:
+            return generators.draw(operator.call, device, args, kwargs)
+        return operator.call(*args, **kwargs)
+    except RuntimeError as error:
+        cuda_memory.raise_if_out_of_memory(error, device)
+        raise
 
 
 def _tensors(args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[_Tensor]:

@@ -16,7 +16,7 @@ from samedevice.simulation import generators
 from samedevice.simulation.device_answers import DeviceAnswers
 from samedevice.simulation.lazy_state import lazy_state
 from samedevice.simulation.patching import Patch, Undoable
-from samedevice.simulation.stand_ins import Table, table
+from samedevice.simulation.stand_ins import Table, refused, table
 
 __all__ = ["hide_cuda", "mps", "xpu"]
 
@@ -26,6 +26,9 @@ def xpu(api: DeviceAnswers) -> Iterator[Undoable]:
     yield from table(torch._C, {**api.device("_xpu_"), **api.memory("_xpu_"), "_has_xpu": True})
     more = {"synchronize": lambda index: None, "getArchFlags": lambda: "pvc", "getMemoryInfo": api.memory_info}
     yield from table(torch._C, {f"_xpu_{name}": function for name, function in more.items()})
+    memory = ("changeCurrentAllocator", "customAllocator", "getAllocator")
+    yield from table(torch._C, {f"_xpu_{name}": refused(f"torch._C._xpu_{name}") for name in memory})
+    yield Patch(torch._C, "_xpu_recordMemoryHistory", lambda *options, **more: None)
     yield from lazy_state(torch.xpu, api)
 
 
@@ -41,10 +44,11 @@ def mps(api: DeviceAnswers) -> Iterator[Undoable]:
         "get_default_generator": lambda: generators.active and generators.active.default_generators[0],
         "deviceSynchronize": lambda: None,
         "emptyCache": api.empty_cache,
-        "setMemoryFraction": lambda fraction: api.fractions.update({0: fraction}),
+        "setMemoryFraction": allocator.limit,
         "currentAllocatedMemory": allocator.allocated,
         "driverAllocatedMemory": lambda: allocator.total - allocator.free,
         "recommendedMaxMemory": lambda: allocator.total,
+        **_mps_profiler(),
         **_mps_events(),
     }
     yield from table(torch._C, {f"_mps_{name}": function for name, function in functions.items()})
@@ -54,6 +58,21 @@ def mps(api: DeviceAnswers) -> Iterator[Undoable]:
     for name in ("is_available", "is_macos_or_newer", "is_macos13_or_newer"):
         if hasattr(backend, name):
             yield Patch(backend, name, lambda *version: True)
+
+
+def _mps_profiler() -> Table:
+    """`torch.mps.profiler`, and what runs code of the device."""
+    nothing = dict.fromkeys(("profilerStartTrace", "profilerStopTrace"), lambda *options: None)
+    no = dict.fromkeys(("isCaptureEnabled", "isCapturing"), lambda: False)
+    calls = {
+        "startCapture": "torch.mps.profiler.metal_capture",
+        "stopCapture": "torch.mps.profiler.metal_capture",
+        "compileShader": "torch.mps.compile_shader",
+        "loadMetalllib": "torch.mps.load_metallib",
+        "loadMetallibFromPath": "torch.mps.load_metallib",
+        "host_alias_storage": "torch.mps.host_alias_storage",
+    }
+    return {**nothing, **no, **{name: refused(call) for name, call in calls.items()}}
 
 
 def _mps_events() -> Table:

@@ -18,6 +18,7 @@ from samedevice.simulation import (
     function_checks,
     gradients,
     higher_order,
+    mps,
     scripting,
     storages,
     tensors,
@@ -62,6 +63,8 @@ def simulate(machine: str = "cuda") -> Iterator[Machine]:
             "Mend: leave the other simulate() first."
         )
     labels = LabelTable()
+    if made.kind == "mps":
+        labels.refuse = mps.refuse_double(labels)
     edges = CrossDeviceEdges(labels)
     mode = DeviceMode(made, labels, edges)
     machine_module.activate(made)
@@ -91,6 +94,8 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from tensors.patches(machine, labels, mover)
     yield from factories.patches(machine, labels, mover)
     yield from function_checks.patches(labels.device_of)
+    if machine.kind == "mps":
+        yield from mps.patches(labels)
     yield from gradients.patches(labels, edges)
     yield from device_type.patches(machine, labels)
     yield from threads.patches(mode)

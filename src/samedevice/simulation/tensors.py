@@ -166,6 +166,8 @@ class _Methods:
     ) -> Any:
         source = self._labels.device_of(tensor)
         owns = self._machine.owns
+        if self._labels.refuse is not None and owns(device):
+            self._labels.refuse(tensor, dtype or tensor.dtype)
         crosses = source != device and (owns(device) or (owns(source) and device.type == "cpu"))
         if crosses and native_device(tensor).type != "meta":
             return self._mover.copy(tensor, device, dtype, memory_format)

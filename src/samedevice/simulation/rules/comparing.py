@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 import torch
 
 from samedevice.simulation.calls import Call, Operand, first_elsewhere, refusal, torch_version
+from samedevice.simulation.rules import apple
 
 __all__ = [
     "Rule",
@@ -51,12 +52,11 @@ def compared(method: str) -> Rule:
 def compared_refusal(call: Call, method: str, blamed: Operand, device: torch.device) -> Exception:
     """The generated check's error: `blamed` is not on `device`, where the first tensor is.
 
-    `method` is CUDA's name of the wrapper; other devices call theirs alike. MPS has no such check: a tensor that was
-    never copied to the GPU shows when it is read there.
+    `method` is CUDA's name of the wrapper; other devices call theirs alike. MPS has no such check.
     """
     kind = (blamed.device if device.type == "cpu" else device).type
     if kind == "mps":
-        return refusal(call, "mps-placeholder", blamed)
+        return apple.refused(call, method)
     method = method.replace("CUDA", kind.upper(), 1)
     return refusal(
         call,
