@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from samedevice.explaining.diagnosing.evidence import Evidence
 from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, text_of, user_frames
-from samedevice.explaining.live import device_of, is_tensor, same_storage
+from samedevice.explaining.live import device_of, is_tensor, same_storage, storage_key
 from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
-from samedevice.explaining.operands import Seen, operands_of_fault
+from samedevice.explaining.operands import Seen, operands_of_fault, placed
 from samedevice.explaining.replayed import in_replica, replayed_frames
 from samedevice.explaining.routes import search_all
 from samedevice.explaining.sides import Side, choose_side
@@ -65,8 +66,28 @@ def _wrong_one(
     found = [suspects.get(id(one)) for one in side.wrong]
     named = next((suspect for suspect in found if suspect is not None), None)
     return named or next(
-        (made for one in side.wrong if (made := _named_by_origin(one, frames[-1], origins)) is not None), None
+        (
+            made
+            for one in side.wrong
+            if (made := _that_entered(one, frames, origins) or _named_by_origin(one, frames[-1], origins)) is not None
+        ),
+        None,
     )
+
+
+def _that_entered(one: Seen, frames: list[UserFrame], origins: Origins | None) -> Suspect | None:
+    """What the running line gave to a library, which computed from it what was refused there."""
+    origin = origins.origin_of(one.tensor) if origins is not None and one.tensor is not None else None
+    running = frames[-1]
+    if origin is None or (origin.file, origin.line, origin.function) != (running.file, running.line, running.function):
+        return None
+    given = origins.entered_of(one.tensor) if origins is not None else None
+    if given is None:
+        return None
+    found = next(search_all(reversed(frames), lambda value: is_tensor(value) and storage_key(value) == given), None)
+    if found is None or device_of(found.value) != one.device:
+        return None
+    return follow(placed([replace(one, tensor=found.value)], running)[0], frames)
 
 
 def _named_by_origin(one: Seen, frame: UserFrame, origins: Origins | None) -> Suspect | None:

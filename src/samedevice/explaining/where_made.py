@@ -52,6 +52,9 @@ class Origins(Protocol):
     def source_of(self, tensor: Any) -> Any:
         """The living tensor that it was copied or moved from, or None."""
 
+    def entered_of(self, tensor: Any) -> int | None:
+        """The storage from before its line that it was computed from by that line, as its `_cdata`, or None."""
+
 
 @dataclass(frozen=True, slots=True)
 class Made:

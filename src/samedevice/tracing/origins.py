@@ -41,6 +41,8 @@ class _Record(NamedTuple):
     """A weak reference to the tensor that it was copied or moved from, or None."""
     root: Any = None
     """Of a computed one: the record of what was made, moved or loaded that its first operand goes back to."""
+    entered: Any = None
+    """Of a computed one: a weak reference to the storage that its line was given and that it goes back to."""
 
 
 class OriginTable:
@@ -63,8 +65,10 @@ class OriginTable:
             if storage is None or any(storage is other for other in known):
                 continue
             place = place or self._place()
-            root = self._root(known) if event.kind == "computed" else None
-            self._note(storage, result, event, place, root)
+            computed = event.kind == "computed"
+            root = self._root(known) if computed else None
+            entered = self._entered(known, place) if computed else None
+            self._note(storage, result, event, place, root, entered)
 
     def origin_of(self, tensor: Any) -> Origin | None:
         """Where the tensor's storage came from; None where that was not seen or lies outside the user's code."""
@@ -90,6 +94,20 @@ class OriginTable:
         found = self._read(tensor, self._attribute)
         return found.source() if found is not None and found.source is not None else None
 
+    def entered_of(self, tensor: Any) -> int | None:
+        """The storage from before its line that it was computed from by that line, as a key; None where it is gone."""
+        found = self._read(tensor, self._attribute)
+        storage = found.entered() if found is not None and found.entered is not None else None
+        return None if storage is None else int(storage._cdata)
+
+    def _entered(self, storages: list[Any], place: tuple[str, int, str]) -> Any:
+        """A line that calls a library computes many tensors, one from the other: all go back to what it was given."""
+        storage = next((each for each in storages if each is not None), None)
+        record: _Record | None = getattr(storage, self._attribute, None)
+        if record is not None and record.entered is not None and record[:3] == place:
+            return record.entered
+        return None if storage is None else weakref.ref(storage)
+
     def _root(self, storages: list[Any]) -> _Record | None:
         for storage in storages:
             record: _Record | None = getattr(storage, self._attribute, None)
@@ -98,7 +116,13 @@ class OriginTable:
         return None
 
     def _note(
-        self, storage: Any, result: torch.Tensor, event: Event, place: tuple[str, int, str], root: _Record | None
+        self,
+        storage: Any,
+        result: torch.Tensor,
+        event: Event,
+        place: tuple[str, int, str],
+        root: _Record | None,
+        entered: Any,
     ) -> None:
         kind: str = event.kind
         if kind == "computed" and event.operation.startswith(_COPIES):
@@ -107,7 +131,7 @@ class OriginTable:
         reference = weakref.ref(source) if source is not None else None
         # Looking must not settle where a floating storage is; see `simulation.labels`.
         device = str(device_so_far(result))
-        record = _Record(*place, kind, device, event.operation, reference, root)
+        record = _Record(*place, kind, device, event.operation, reference, root, entered)
         self._write(storage, self._attribute, record)
         if kind == "moved" and source is not None:
             self._note_move(source, record)

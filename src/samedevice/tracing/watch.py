@@ -52,6 +52,10 @@ class Watch:
         """The living tensor that `tensor` was copied or moved from, or None."""
         return self._origins.source_of(tensor)
 
+    def entered_of(self, tensor: Any) -> int | None:
+        """The storage from before its line that `tensor` was computed from by that line, as its `_cdata`, or None."""
+        return self._origins.entered_of(tensor)
+
 
 @contextlib.contextmanager
 def watch() -> Iterator[Watch]:
