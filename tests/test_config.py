@@ -52,7 +52,7 @@ def test_no_table_means_defaults(tmp_path):
     ("text", "message"),
     [
         ("[tool.samedevice]\nselct = []\n", "tool.samedevice has no setting 'selct'; did you mean 'select'?"),
-        ("[tool.samedevice]\nzzz = []\n", "settings are select, ignore, exclude, per-file-ignores"),
+        ("[tool.samedevice]\nzzz = []\n", "settings are select, extend-select, ignore, exclude, per-file-ignores"),
         ('[tool.samedevice]\nselect = "SD1"\n', "select must be a list of strings, not 'SD1'"),
         ("[tool.samedevice]\nignore = [1]\n", "ignore must be a list of strings, not [1]"),
         ("[tool]\nsamedevice = 3\n", "tool.samedevice must be a table, not 3"),

@@ -1,7 +1,8 @@
 """The settings of `[tool.samedevice]` in pyproject.toml, checked and as values. Reads that one file and nothing else.
 
 [tool.samedevice]
-select = ["SD1", "optimizer-state"]     # codes, beginnings of codes, or names of causes; default: all
+select = ["SD1", "optimizer-state"]     # codes, beginnings of codes, names of causes or groups; default: "faults"
+extend-select = ["smells"]              # besides these
 ignore = ["SD107"]
 exclude = ["legacy", "notebooks/*.py"]  # besides the folders that nobody wants linted, such as .venv
 [tool.samedevice.per-file-ignores]
@@ -19,13 +20,14 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from samedevice.errors import UsageError
+from samedevice.texts import Text, say
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["DEFAULT_EXCLUDE", "Config", "load"]
+__all__ = ["DEFAULT_EXCLUDE", "GROUPS", "Config", "load"]
 
 DEFAULT_EXCLUDE = (
     ".*",
@@ -40,7 +42,10 @@ DEFAULT_EXCLUDE = (
 )
 """Folders that hold no source of one's own: hidden ones, environments, what a build leaves."""
 
-_LISTS = ("select", "ignore", "exclude")
+GROUPS = {"faults": ("SD1", "SD2", "SD9"), "smells": ("SD3",)}
+"""What codes are called by together. Smells are no faults: they are only looked for where they are selected."""
+
+_LISTS = ("select", "extend-select", "ignore", "exclude")
 _KEYS = (*_LISTS, "per-file-ignores")
 
 
@@ -51,7 +56,9 @@ class Config:
     root: Path = field(default_factory=Path.cwd)
     """The folder that patterns are relative to: that of the pyproject.toml, or the current one."""
     select: tuple[str, ...] = ()
-    """Empty: everything."""
+    """Empty: all faults."""
+    extend_select: tuple[str, ...] = ()
+    """Besides what `select` says."""
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -64,7 +71,7 @@ class Config:
             slug: e.g. "plain-attribute".
             file: the file that it is in, absolute or from the current folder.
         """
-        if self.select and not _names(self.select, code, slug):
+        if not _names((*(self.select or ("faults",)), *self.extend_select), code, slug):
             return False
         if _names(self.ignore, code, slug):
             return False
@@ -72,6 +79,15 @@ class Config:
         return not any(
             _matches(path, pattern) and _names(ignored, code, slug)
             for pattern, ignored in self.per_file_ignores.items()
+        )
+
+    @property
+    def wants_smells(self) -> bool:
+        """Whether any smell may be reported; looking for them would else be for nothing."""
+        # A name that is no group may be a smell's: this layer does not know them.
+        return any(
+            each.startswith("SD3") if each.startswith("SD") and each != "SD" else each != "faults"
+            for each in (*self.select, *self.extend_select)
         )
 
     def excludes(self, path: str | Path) -> bool:
@@ -112,36 +128,65 @@ def _table(file: Path) -> dict[str, Any] | None:
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("samedevice")
     except (OSError, ValueError, AttributeError) as error:
-        raise UsageError(f"cannot read {file}: {error}") from None
+        raise UsageError(say("cannot read {file}: {reason}", file=str(file), reason=str(error))) from None
     if found is not None and not isinstance(found, dict):
-        raise UsageError(f"{file}: tool.samedevice must be a table, not {found!r}")
+        raise UsageError(say("{file}: tool.samedevice must be a table, not {value}", file=str(file), value=repr(found)))
     return found
 
 
 def _config(table: dict[str, Any], file: Path) -> Config:
     for key in table:
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; settings are {', '.join(_KEYS)}"
-            raise UsageError(f"{file}: tool.samedevice has no setting {key!r}{hint}")
+            raise UsageError(_unknown(key, file))
     per_file = table.get("per-file-ignores", {})
     if not isinstance(per_file, dict):
-        raise UsageError(f"{file}: per-file-ignores must be a table from pattern to a list of codes, not {per_file!r}")
+        raise UsageError(
+            say(
+                "{file}: per-file-ignores must be a table from pattern to a list of codes, not {value}",
+                file=str(file),
+                value=repr(per_file),
+            )
+        )
     return Config(
         root=file.parent,
         per_file_ignores={pattern: _strings(codes, pattern, file) for pattern, codes in per_file.items()},
-        **{key: _strings(table.get(key, []), key, file) for key in _LISTS},
+        **{key.replace("-", "_"): _strings(table.get(key, []), key, file) for key in _LISTS},
+    )
+
+
+def _unknown(key: str, file: Path) -> Text:
+    near = difflib.get_close_matches(key, _KEYS, n=1)
+    if near:
+        return say(
+            "{file}: tool.samedevice has no setting {key!r}; did you mean {near!r}?",
+            file=str(file),
+            key=key,
+            near=near[0],
+        )
+    return say(
+        "{file}: tool.samedevice has no setting {key!r}; settings are {settings}",
+        file=str(file),
+        key=key,
+        settings=", ".join(_KEYS),
     )
 
 
 def _strings(value: Any, key: str, file: Path) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise UsageError(f"{file}: {key} must be a list of strings, not {value!r}")
+        raise UsageError(
+            say("{file}: {key} must be a list of strings, not {value}", file=str(file), key=key, value=repr(value))
+        )
     return tuple(value)
 
 
 def _names(wanted: tuple[str, ...], code: str, slug: str) -> bool:
-    return any(slug == each or each == "ALL" or (each.startswith("SD") and code.startswith(each)) for each in wanted)
+    return any(
+        slug == each
+        or each == "ALL"
+        or (each.startswith("SD") and code.startswith(each))
+        or any(code.startswith(start) for start in GROUPS.get(each, ()))
+        for each in wanted
+    )
 
 
 def _matches(path: PurePath, pattern: str) -> bool:

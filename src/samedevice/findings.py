@@ -40,7 +40,9 @@ class Location:
     source: str | None = None
     """The text of the line, stripped, where it could be read."""
     cell: int | None = None
-    """The notebook cell, counted from 1."""
+    """The notebook cell, counted from 1; lines are counted in it."""
+    source_column: int | None = None
+    """The column where `source` begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ class Edit:
     end_line: int
     old: str
     new: str
+    cell: int | None = None
+    """The notebook cell whose lines they are, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from typing import cast
 
 from samedevice.causes.cause import Cause
 from samedevice.errors import UsageError
+from samedevice.texts import Text, say
 
-__all__ = ["SLUGS", "all_causes", "by_code", "by_slug", "find"]
+__all__ = ["NAMES", "SLUGS", "SMELLS", "all_causes", "all_smells", "by_code", "by_slug", "find"]
 
 SLUGS = {
     "SD101": "input-not-moved",
@@ -43,12 +44,27 @@ SLUGS = {
 """Code to slug. Both are stable: reports, silencing comments and settings hold them."""
 
 
+SMELLS = {
+    "SD301": "cuda-call",
+    "SD302": "device-literal",
+    "SD303": "scattered-availability",
+    "SD304": "round-trip-in-loop",
+    "SD305": "item-per-step",
+    "SD306": "made-then-moved",
+    "SD307": "blocking-copy",
+    "SD901": "unused-silencing",
+}
+"""The same for what `lint` reports besides faults: smells, where they are selected, and idle comments."""
+
+NAMES = {**SLUGS, **SMELLS}
+
+
 @functools.cache
 def by_slug(slug: str) -> Cause:
     """The cause called `slug`, e.g. "plain-attribute".
 
     Args:
-        slug: a slug of `SLUGS`.
+        slug: a slug of `NAMES`.
 
     Returns:
         The cause, from its own file; no other cause is loaded.
@@ -56,9 +72,10 @@ def by_slug(slug: str) -> Cause:
     Raises:
         UsageError: no cause has that slug.
     """
-    if slug not in SLUGS.values():
+    if slug not in NAMES.values():
         raise UsageError(_unknown(slug))
-    module = importlib.import_module(f"samedevice.causes.{slug.replace('-', '_')}")
+    folder = "causes.smells" if slug in SMELLS.values() else "causes"
+    module = importlib.import_module(f"samedevice.{folder}.{slug.replace('-', '_')}")
     return cast("Cause", module.CAUSE)
 
 
@@ -68,9 +85,9 @@ def by_code(code: str) -> Cause:
     Raises:
         UsageError: no cause has that code.
     """
-    if code not in SLUGS:
+    if code not in NAMES:
         raise UsageError(_unknown(code))
-    return by_slug(SLUGS[code])
+    return by_slug(NAMES[code])
 
 
 def find(text: str) -> Cause:
@@ -79,8 +96,8 @@ def find(text: str) -> Cause:
     Raises:
         UsageError: no cause is called that; the message names the nearest one.
     """
-    slug = SLUGS.get(text.upper(), text.lower().replace("_", "-"))
-    if slug not in SLUGS.values():
+    slug = NAMES.get(text.upper(), text.lower().replace("_", "-"))
+    if slug not in NAMES.values():
         raise UsageError(_unknown(text))
     return by_slug(slug)
 
@@ -90,8 +107,18 @@ def all_causes() -> tuple[Cause, ...]:
     return tuple(by_slug(slug) for slug in SLUGS.values())
 
 
-def _unknown(text: str) -> str:
-    known = {name.lower(): name for name in (*SLUGS, *SLUGS.values())}
+def all_smells() -> tuple[Cause, ...]:
+    """What `lint` reports besides faults, in the order of the codes."""
+    return tuple(by_slug(slug) for slug in SMELLS.values())
+
+
+def _unknown(text: str) -> Text:
+    known = {name.lower(): name for name in (*NAMES, *NAMES.values())}
     near = [known[name] for name in difflib.get_close_matches(text.lower(), known, n=1)]
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"no cause is called {text!r}{hint} (`samedevice causes` lists them)"
+    if near:
+        return say(
+            "no cause is called {name!r}; did you mean {near}? (`samedevice causes` lists them)",
+            name=text,
+            near=near[0],
+        )
+    return say("no cause is called {name!r} (`samedevice causes` lists them)", name=text)

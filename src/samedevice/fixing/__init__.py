@@ -5,7 +5,7 @@ linter or a run has seen that it helps.
 """
 
 from samedevice.fixing.edits import Change, apply_edits
-from samedevice.fixing.files import fix_files, fix_text, proposed_changes
+from samedevice.fixing.files import fix_files, fix_text, fixed_bytes, proposed_changes
 from samedevice.fixing.script import FixOptions, FixResult, fix_script
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "fix_files",
     "fix_script",
     "fix_text",
+    "fixed_bytes",
     "proposed_changes",
 ]

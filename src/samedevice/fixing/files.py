@@ -88,7 +88,7 @@ def findings_if_valid(text: str, filename: str, config: Config | None) -> _Findi
 
 
 def _helps(before: Sequence[Finding], after: Sequence[Finding], fixes: int) -> bool:
-    """Whether each fix took a finding away, or one led to as many and others: behind a fault there may be the next one."""
+    """Whether each fix took a finding away; or one led to as many and others: behind a fault may be the next one."""
     if len(after) != len(before) or fixes > 1:
         return len(after) <= len(before) - fixes
     return {_identity(finding) for finding in after} != {_identity(finding) for finding in before}

@@ -1,55 +1,117 @@
-"""Linting: files in, findings out. Nothing is run, torch is not needed, and an unreadable file stops no other."""
+"""Linting: files in, findings out. Nothing is run, torch is not needed, and an unreadable file stops no other.
+
+The rules themselves, with the interpreter that they read, are loaded with the first file that has anything to do with
+torch and is not in the cache.
+"""
 
 from __future__ import annotations
 
-import ast
+import functools
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
 from samedevice.config import Config
-from samedevice.findings import Culprit, FileError, Finding, Location, Report
-from samedevice.linting import silencing, source, wording
-from samedevice.linting.devices.analysis import analyse
-from samedevice.linting.devices.facts import Conflict, Fact, MoveDiscarded
-from samedevice.linting.rule import Rule, rules
+from samedevice.findings import FileError, Finding, Report
+from samedevice.linting import jobs as processes
+from samedevice.linting import silencing, source
+from samedevice.linting.cache import Cache
 from samedevice.linting.selection import select_files
-from samedevice.linting.source import Source, SourceError
+from samedevice.linting.source import SourceError
 
-__all__ = ["lint", "lint_source"]
+__all__ = ["Linted", "lint", "lint_bytes", "lint_file", "lint_source"]
 
 
-def lint(paths: Iterable[str | os.PathLike[str]], *, config: Config | None = None) -> Report:
-    """Find device faults in source files.
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What linting one file came to."""
+
+    findings: tuple[Finding, ...] = ()
+    errors: tuple[FileError, ...] = ()
+
+
+def lint(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    config: Config | None = None,
+    jobs: int = 1,
+    cache: Cache | None = None,
+    force_exclude: bool = False,
+) -> Report:
+    """Find device faults in source files and notebooks.
 
     Args:
-        paths: files, and folders whose `.py` files are taken.
+        paths: files, and folders whose `.py` and `.ipynb` files are taken.
         config: what to look for and where; the defaults where it is left out.
+        jobs: how many processes to use.
+        cache: where to look up, and keep, what was found in files that have not changed.
+        force_exclude: pass by excluded files even where they are named.
 
     Returns:
         The findings by file, line and column; files that could not be read or parsed are in `errors`.
     """
     config = Config() if config is None else config
-    findings: list[Finding] = []
-    errors: list[FileError] = []
-    for path in select_files(paths, config):
-        try:
-            data = source.read(path)
-            if source.mentions_torch(data):
-                findings.extend(lint_source(source.decode(data), str(path), config=config))
-        except SourceError as error:
-            errors.append(FileError(str(path), str(error)))
-        except Exception as error:  # a fault of the linter itself stops no other file
-            reason = f"the linter failed here ({type(error).__name__}: {error}); please report it"
-            errors.append(FileError(str(path), reason))
-    return Report(tuple(findings), "finding" if findings else "ok", errors=tuple(errors))
+    files = list(select_files(paths, config, force_exclude=force_exclude))
+    results = processes.mapped(functools.partial(lint_file, config=config, cache=cache), files, jobs, _died)
+    findings = tuple(finding for result in results for finding in result.findings)
+    errors = tuple(error for result in results for error in result.errors)
+    return Report(findings, "finding" if findings else "ok", errors=errors)
+
+
+def _died(path: Path) -> Linted:
+    return Linted(
+        errors=(FileError(str(path), "the process that linted it died; it may need more memory than there is"),)
+    )
+
+
+def lint_file(path: Path, *, config: Config, cache: Cache | None = None) -> Linted:
+    """Find device faults in one file; whatever goes wrong with it is in `errors`."""
+    try:
+        data = source.read(path)
+    except SourceError as error:
+        return Linted(errors=(FileError(str(path), str(error)),))
+    return lint_bytes(data, str(path), config=config, cache=cache)
+
+
+def lint_bytes(data: bytes, filename: str, *, config: Config, cache: Cache | None = None) -> Linted:
+    """Find device faults in what a file holds.
+
+    Args:
+        data: the bytes of a source file, or of a notebook where `filename` ends in `.ipynb`.
+        filename: its name, for locations and per-file settings.
+        config: what to look for.
+        cache: where to look up, and keep, what was found.
+
+    Returns:
+        What was found; whatever goes wrong is in `errors`.
+    """
+    if not source.mentions_torch(data):
+        return Linted()
+    try:
+        if filename.endswith(".ipynb"):
+            return _lint_notebook(source.decode(data), filename, config, cache)
+        return Linted(_lint_source(source.decode(data), filename, config, cache))
+    except SourceError as error:
+        reason = str(error)
+    except Exception as error:  # a fault of the linter itself stops no other file
+        reason = f"the linter failed here ({type(error).__name__}: {error}); please report it"
+    return Linted(errors=(FileError(filename, reason),))
+
+
+def _lint_notebook(text: str, filename: str, config: Config, cache: Cache | None) -> Linted:
+    from samedevice.linting import notebooks
+
+    notebook = notebooks.read(text, filename)
+    found = _lint_source(notebook.code, filename, config, cache, flags=notebooks.FLAGS)
+    return Linted(tuple(map(notebook.relocated, found)), notebook.errors)
 
 
 def lint_source(text: str, filename: str = "<text>", *, config: Config | None = None) -> tuple[Finding, ...]:
     """Find device faults in the text of one file.
 
     Args:
-        text: Python source.
+        text: Python source, or a notebook's JSON where `filename` ends in `.ipynb`.
         filename: its name, for locations and per-file settings.
         config: what to look for.
 
@@ -60,85 +122,43 @@ def lint_source(text: str, filename: str = "<text>", *, config: Config | None = 
         SourceError: the text is no Python.
     """
     config = Config() if config is None else config
-    parsed = source.parse(text, filename)
-    try:
-        facts = analyse(parsed.tree)
-    except RecursionError:
-        raise SourceError("too deeply nested to be followed") from None
-    comments = silencing.silencing_comments(text)
-    found = [
-        finding
-        for finding in _findings(facts, parsed)
-        if config.wants(finding.code, finding.cause, filename) and not _is_silenced(finding, comments)
-    ]
-    return tuple(sorted(found, key=_position))
+    if filename.endswith(".ipynb"):
+        return _lint_notebook(text, filename, config, None).findings
+    return _lint_source(text, filename, config, None)
 
 
-def _findings(facts: list[Fact], parsed: Source) -> Iterator[Finding]:
-    """One finding for each place and for each thing in the wrong place, however often it is used from there."""
-    seen: set[tuple[str, int, int]] = set()
-    blamed = {id(fact.tensor.origin.node) for fact in facts if isinstance(fact, MoveDiscarded) and fact.tensor.origin}
-    for fact in facts:
-        rule = next((rule for rule in rules() if isinstance(fact, rule.kind) and rule.claims(fact)), None)
-        culprit = _origin(fact)
-        if rule is None or culprit in blamed:
-            continue
-        node = rule.at(fact)
-        place = (rule.slug, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
-        if place not in seen:
-            seen.add(place)
-            if culprit is not None:
-                blamed.add(culprit)
-            yield _finding(rule, fact, node, parsed)
+def _lint_source(
+    text: str, filename: str, config: Config, cache: Cache | None, *, flags: int = 0
+) -> tuple[Finding, ...]:
+    smells = config.wants_smells
+    everything = cache.get(text, filename, smells=smells) if cache else None
+    if everything is None:
+        from samedevice.linting.checking import check
+
+        checked = check(text, filename, smells=smells, flags=flags)
+        everything = checked.findings
+        if cache:
+            cache.put(text, filename, everything, smells=smells, reads=checked.reads)
+    wanted = [finding for finding in everything if config.wants(finding.code, finding.cause, filename)]
+    comments = silencing.comments_in(text)
+    if not comments:
+        return tuple(wanted)
+    left = [*silencing.silence(wanted, comments), *_unused(comments, wanted, text, filename, config)]
+    return tuple(sorted(left, key=_position))
 
 
-def _origin(fact: Fact) -> int | None:
-    """What identifies the thing in the wrong place: the expression that made it."""
-    origin = getattr(fact.culprit.value, "origin", None) if isinstance(fact, Conflict) else None
-    return id(origin.node) if origin is not None else None
+def _unused(
+    comments: tuple[silencing.Comment, ...], wanted: list[Finding], text: str, filename: str, config: Config
+) -> tuple[Finding, ...]:
+    """Comments that silence nothing, themselves silenced where a comment says so."""
+    if not config.wants(*silencing.UNUSED, filename):
+        return ()
+    from samedevice.causes.catalogue import NAMES
 
-
-def _finding(rule: Rule[Any], fact: Fact, node: ast.AST, parsed: Source) -> Finding:
-    (line, column), (end_line, end_column) = parsed.span(node)
-    return Finding(
-        code=rule.code,
-        cause=rule.slug,
-        message=rule.message(fact, parsed),
-        location=Location(
-            parsed.file,
-            line,
-            fact.where.function or None,
-            column + 1,
-            end_line,
-            end_column + 1,
-            parsed.line(line).strip(),
-        ),
-        severity="warning" if isinstance(fact, Conflict) and fact.certainty < fact.certainty.CERTAIN else "error",
-        operation=fact.operation if isinstance(fact, Conflict) else None,
-        culprit=_culprit(fact, parsed) if isinstance(fact, Conflict) else None,
-        expected_device=wording.device_name(fact.other.place) if isinstance(fact, Conflict) else None,
-        fix=rule.fix(fact, parsed),
-    )
-
-
-def _culprit(conflict: Conflict, parsed: Source) -> Culprit:
-    origin = getattr(conflict.culprit.value, "origin", None)
-    line = getattr(getattr(origin, "node", None), "lineno", None)
-    return Culprit(
-        wording.text_of(conflict.culprit.node, parsed),
-        parsed.file,
-        line,
-        wording.device_name(conflict.culprit.place),
-        source=parsed.line(line).strip() if line else None,
-    )
-
-
-def _is_silenced(finding: Finding, comments: dict[int, frozenset[str]]) -> bool:
-    location = finding.location
-    if not comments or location is None:
-        return False
-    lines = range(location.line, (location.end_line or location.line) + 1)
-    return silencing.silenced(comments, lines, finding.code, finding.cause)
+    looked_for = {name.lower() for pair in NAMES.items() if config.wants(*pair, filename) for name in pair}
+    known = {name.lower() for pair in NAMES.items() for name in pair}
+    idle = silencing.unused(comments, wanted, filename, source.lines_of(text), looked_for=looked_for, known=known)
+    return silencing.silence(idle, [comment for comment in comments if silencing.UNUSED[0].lower() in comment.codes])
 
 
 def _position(finding: Finding) -> tuple[int, int, str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import functools
 import io
+import os
+import stat
 import tokenize
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
-__all__ = ["Source", "SourceError", "decode", "mentions_torch", "parse", "read"]
+__all__ = ["Source", "SourceError", "decode", "encoding_of", "lines_of", "mentions_torch", "parse", "read"]
 
 _LARGEST = 20_000_000
 
@@ -32,6 +35,11 @@ class Source:
     def line(self, number: int) -> str:
         """The text of a line, counted from 1; empty past the end."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def indent(self, number: int) -> int:
+        """How many characters of white space line `number` begins with."""
+        line = self.line(number)
+        return len(line) - len(line.lstrip())
 
     def column(self, number: int, offset: int) -> int:
         """The index in the text of line `number` for an offset in its UTF-8 bytes, which is what `ast` counts in."""
@@ -58,14 +66,31 @@ def read(path: Path) -> bytes:
     """The bytes of a file.
 
     Raises:
-        SourceError: it cannot be read, or is too large to be source.
+        SourceError: it cannot be read, is no file (a pipe would be waited for), or is too large to be source.
     """
     try:
-        if path.stat().st_size > _LARGEST:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            os.scandir(path).close()  # says why it could not be opened
+            raise SourceError("cannot be read: it is a folder")
+        if not stat.S_ISREG(status.st_mode):
+            raise SourceError("cannot be read: it is no regular file")
+        if status.st_size > _LARGEST:
             raise SourceError(f"larger than {_LARGEST // 1_000_000} MB; not read")
         return path.read_bytes()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a null byte in the name
+        raise SourceError(f"cannot be read: {error}") from None
+
+
+def encoding_of(data: bytes) -> str:
+    """The encoding of a source file; "utf-8-sig" where it begins with a byte order mark.
+
+    Raises:
+        SyntaxError: it names one that is none, or contradicts its byte order mark.
+    """
+    return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
 
 
 def decode(data: bytes) -> str:
@@ -75,10 +100,11 @@ def decode(data: bytes) -> str:
         SourceError: the bytes are no text in that encoding.
     """
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return data.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        return data.decode(encoding_of(data))
+    except (SyntaxError, ValueError, LookupError) as error:
         raise SourceError(f"cannot be decoded: {error}") from None
+    except Exception as error:  # some of the codecs that a comment may name raise their own kind
+        raise SourceError(f"cannot be decoded: {type(error).__name__}: {error}") from None
 
 
 def mentions_torch(data: bytes) -> bool:
@@ -86,12 +112,13 @@ def mentions_torch(data: bytes) -> bool:
     return b"torch" in data
 
 
-def parse(text: str, file: str) -> Source:
+def parse(text: str, file: str, *, flags: int = 0) -> Source:
     """The syntax tree of `text`.
 
     Args:
         text: Python source.
         file: its name, for locations.
+        flags: for the compiler, such as the one that lets a notebook await outside of functions.
 
     Returns:
         The text with its tree.
@@ -102,16 +129,16 @@ def parse(text: str, file: str) -> Source:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text, file)
+            tree = compile(text, file, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
     except SyntaxError as error:
         where = f"line {error.lineno}: " if error.lineno else ""
         raise SourceError(f"{where}{error.msg}") from None
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
         raise SourceError(f"cannot be parsed: {error or type(error).__name__}") from None
-    return Source(file, text, tree, _lines(text))
+    return Source(file, text, cast("ast.Module", tree), lines_of(text))
 
 
 @functools.lru_cache(maxsize=2)
-def _lines(text: str) -> tuple[str, ...]:
+def lines_of(text: str) -> tuple[str, ...]:
     """Lines as `ast` counts them: split at line feeds and carriage returns only, never at a form feed."""
     return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))

@@ -1,0 +1,121 @@
+"""From the text of one file to everything that the rules find in it, before settings and comments have their say."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from samedevice.findings import Culprit, Finding, Location
+from samedevice.linting import source, wording
+from samedevice.linting.devices.analysis import analyse
+from samedevice.linting.devices.facts import Conflict, Fact, MoveDiscarded
+from samedevice.linting.devices.neighbours import NEIGHBOURS
+from samedevice.linting.rule import Rule, rules
+from samedevice.linting.smells import smells_in
+from samedevice.linting.source import Source, SourceError
+
+__all__ = ["Checked", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a text came to, and what it rests on."""
+
+    findings: tuple[Finding, ...]
+    reads: tuple[str, ...]
+    """Files and folders that were looked at besides the text itself, whether they are there or not."""
+
+
+def check(text: str, filename: str, *, smells: bool = False, flags: int = 0) -> Checked:
+    """Everything that is found in a text.
+
+    Args:
+        text: Python source.
+        filename: its name, for locations.
+        smells: whether to look for device smells, too.
+        flags: for the parser, see `source.parse`.
+
+    Returns:
+        The findings by line and column, silenced ones among them, and what else was read for their sake.
+
+    Raises:
+        SourceError: the text is no Python.
+    """
+    parsed = source.parse(text, filename, flags=flags)
+    path = Path(filename).absolute()
+    NEIGHBOURS.read.clear()
+    try:
+        found = list(_findings(analyse(parsed.tree, path if path.exists() else None), parsed))
+        if smells:
+            found += smells_in(parsed)
+    except RecursionError:
+        raise SourceError("too deeply nested to be followed") from None
+    return Checked(tuple(sorted(found, key=_position)), tuple(sorted(map(str, NEIGHBOURS.read))))
+
+
+def _findings(facts: list[Fact], parsed: Source) -> Iterator[Finding]:
+    """One finding for each place and for each thing in the wrong place, however often it is used from there."""
+    seen: set[tuple[str, int, int]] = set()
+    blamed = {id(fact.tensor.origin.node) for fact in facts if isinstance(fact, MoveDiscarded) and fact.tensor.origin}
+    for fact in facts:
+        rule = next((rule for rule in rules() if isinstance(fact, rule.kind) and rule.claims(fact)), None)
+        culprit = _origin(fact)
+        if rule is None or culprit in blamed:
+            continue
+        node = rule.at(fact)
+        place = (rule.slug, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
+        if place not in seen:
+            seen.add(place)
+            if culprit is not None:
+                blamed.add(culprit)
+            yield _finding(rule, fact, node, parsed)
+
+
+def _origin(fact: Fact) -> int | None:
+    """What identifies the thing in the wrong place: the expression that made it."""
+    origin = getattr(fact.culprit.value, "origin", None) if isinstance(fact, Conflict) else None
+    return id(origin.node) if origin is not None else None
+
+
+def _finding(rule: Rule[Any], fact: Fact, node: ast.AST, parsed: Source) -> Finding:
+    (line, column), (end_line, end_column) = parsed.span(node)
+    return Finding(
+        code=rule.code,
+        cause=rule.slug,
+        message=rule.message(fact, parsed),
+        location=Location(
+            parsed.file,
+            line,
+            fact.where.function or None,
+            column + 1,
+            end_line,
+            end_column + 1,
+            parsed.line(line).strip(),
+            source_column=parsed.indent(line) + 1,
+        ),
+        severity="warning" if isinstance(fact, Conflict) and fact.certainty < fact.certainty.CERTAIN else "error",
+        operation=fact.operation if isinstance(fact, Conflict) else None,
+        culprit=_culprit(fact, parsed) if isinstance(fact, Conflict) else None,
+        expected_device=wording.device_name(fact.other.place) if isinstance(fact, Conflict) else None,
+        fix=rule.fix(fact, parsed),
+    )
+
+
+def _culprit(conflict: Conflict, parsed: Source) -> Culprit:
+    origin = getattr(conflict.culprit.value, "origin", None)
+    line = getattr(getattr(origin, "node", None), "lineno", None)
+    return Culprit(
+        wording.text_of(conflict.culprit.node, parsed),
+        parsed.file,
+        line,
+        wording.device_name(conflict.culprit.place),
+        source=parsed.line(line).strip() if line else None,
+    )
+
+
+def _position(finding: Finding) -> tuple[int, int, str]:
+    location = finding.location
+    return (location.line, location.column or 0, finding.code) if location else (0, 0, finding.code)

@@ -1,0 +1,31 @@
+"""SD303: `torch.cuda.is_available()` asked again where the device was already chosen."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from samedevice.linting.smells.scan import Scan, Seen, Smell
+
+_ASKED = ("torch.cuda.is_available", "torch.accelerator.is_available", "torch.backends.mps.is_available")
+
+
+def _check(scan: Scan) -> Iterator[Seen]:
+    first: dict[str, ast.Call] = {}
+    for call in scan.calls():
+        name = scan.qualified(call.func)
+        if name not in _ASKED or _skips_a_test(scan, call):
+            continue
+        if name in first:
+            yield call, f"`{name}()` is asked again, after line {first[name].lineno}; choose the device once", None
+        first.setdefault(name, call)
+
+
+def _skips_a_test(scan: Scan, call: ast.Call) -> bool:
+    return any(
+        isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and "skip" in each.func.attr.lower()
+        for each in scan.ancestors(call)
+    )
+
+
+SMELL = Smell("SD303", "scattered-availability", _check)
