@@ -272,6 +272,12 @@ _OWN_WORDS = (
         "{index} on {other_device}",
         places=(("tensors[0]", "device"), ("tensors[{index}]", "other_device")),
     ),
+    # Source: aten/src/ATen/native/WeightNorm.cpp, _weight_norm.
+    Template(
+        "weight-norm",
+        "weight_norm: expected v_in and g_in to be on the same device, but v_in is on {device} and g_in is on {other_device}",
+        places=(("v_in", "device"), ("g_in", "other_device")),
+    ),
     # Source: aten/src/ATen/native/SpectralOps.cpp.
     Template(
         "stft-window",

@@ -159,11 +159,28 @@ class _Makers:
         """`torch.as_tensor` and `torch.asarray`: the memory of what they are given where they can."""
 
         def convert(data: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+            if kwargs.get("copy") is False and kwargs.get("device") is not None:
+                self._refuse_alias(data, kwargs["device"])
             target = self._target(kwargs, data)
             made: torch.Tensor = original(data, *args, **kwargs)
             return made if target is None else made.to(target)
 
         return convert
+
+    def _refuse_alias(self, data: Any, device: Any) -> None:
+        """`asarray(…, copy=False)` compares devices as they are written: "cuda" is not "cuda:0".
+
+        Source: torch/csrc/utils/tensor_new.cpp, `asarray`, 2.6 to 2.14.
+        """
+        wanted = self._machine.complete(device) if isinstance(device, int) else torch.device(device)
+        if isinstance(data, torch.Tensor):
+            here = self._labels.device_of(data)
+        elif hasattr(data, "__array_interface__"):
+            here = self._machine.host
+        else:
+            return
+        if here != wanted:
+            raise ValueError(f"can't alias tensor from device '{here}' to '{wanted}'.")
 
     def _assembling(self, original: Function, parts: int) -> Function:
         """Sparse tensors: with `device=` all parts go there."""

@@ -13,6 +13,7 @@ Each rule names its source in PyTorch, seen from 2.6 to 2.14. No function is run
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from torch import _VF
 
 from samedevice.simulation.calls import Call, DeviceOf, Operand, are_mixed, tensors_in
 from samedevice.simulation.patching import Patch
-from samedevice.simulation.rules import functions, networks, pointwise, recurrent
+from samedevice.simulation.rules import functions, networks, pointwise, recurrent, sparse
 
 __all__ = ["check_call", "patches"]
 
@@ -64,6 +65,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
         networks.attention, ("query", "key", "value", "attn_mask"), (torch.nn.functional, torch._C._nn)
     ),
     "rms_norm": _Function(functions.rms_norm, ("input", "normalized_shape", "weight"), (torch, _VF)),
+    "_weight_norm": _Function(functions.weight_norm, ("v", "g"), (torch, _VF, sys.modules["torch.nn.utils.weight_norm"])),
     "take_along_dim": _Function(functions.take_along_dim, ("self", "indices"), (torch, _Tensor)),
     "meshgrid": _Function(functions.meshgrid, ("tensors",), (_VF,)),
     "cartesian_prod": _Function(functions.meshgrid, ("tensors",), (_VF,)),
@@ -92,6 +94,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "ndtr": _Function(functions.distribution_out, ("self",), (torch.special,)),
     "diff": _Function(pointwise.resized_out, ("self",), (torch,)),
     "tensordot": _Function(functions.tensordot, ("self", "other"), (_VF,)),
+    "mm": _Function(sparse.product, ("mat1", "mat2"), (torch.sparse,), "aten::_sparse_mm"),
     "sparse_csr_tensor": _Function(
         functions.compressed, ("crow_indices", "col_indices", "values"), (torch,), "aten::sparse_csr_tensor"
     ),

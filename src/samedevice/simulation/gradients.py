@@ -16,6 +16,7 @@ import torch
 import torch.autograd.graph
 
 from samedevice.errors import NotSimulated
+from samedevice.simulation import hooks
 from samedevice.simulation.labels import Floating, LabelTable, is_active
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.refusing import refuse
@@ -84,7 +85,7 @@ def bring_back(result: torch.Tensor, operand: torch.Tensor, device: torch.device
     for node in _nodes_of(result):
         places = [i for i, edge in enumerate(node.next_functions) if _leads_to(edge, operand)]
         if places:
-            node.register_hook(_moving(places, device, labels))
+            node.register_hook(_Moving(places, device, labels))
             return
 
 
@@ -104,14 +105,19 @@ def _leads_to(edge: tuple[Any, int], operand: torch.Tensor) -> bool:
     return node is operand.grad_fn and output == operand.output_nr
 
 
-def _moving(places: list[int], device: torch.device, labels: LabelTable) -> Callable[[Any, Any], Any]:
-    def move(inputs: tuple[Any, ...], _outputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        # A graph may outlive its simulation: then all is on the CPU.
-        if not is_active(labels):
-            return None
-        return tuple(g.to(device) if i in places and g is not None else g for i, g in enumerate(inputs))
+class _Moving(hooks.OwnHook):
+    """Takes the gradients at `places` to `device`."""
 
-    return move
+    def __init__(self, places: list[int], device: torch.device, labels: LabelTable) -> None:
+        self._places = places
+        self._device = device
+        self._labels = labels
+
+    def __call__(self, inputs: tuple[Any, ...], _outputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        # A graph may outlive its simulation: then all is on the CPU.
+        if not is_active(self._labels):
+            return None
+        return tuple(g.to(self._device) if i in self._places and g is not None else g for i, g in enumerate(inputs))
 
 
 def patches(labels: LabelTable, edges: CrossDeviceEdges) -> Iterator[Patch]:
@@ -141,7 +147,7 @@ def patches(labels: LabelTable, edges: CrossDeviceEdges) -> Iterator[Patch]:
     yield Patch(torch.autograd.graph, "_engine_run_backward", _engine_run_backward)
     yield Patch(torch.autograd, "_engine_run_backward", _engine_run_backward)
     yield from _function_patches(labels)
-    yield Patch(torch.Tensor, "register_hook", _register_hook(labels))
+    yield from hooks.patches(labels)
 
 
 def _root_gradients(labels: LabelTable, outputs: Any, gradients: Iterable[Any]) -> tuple[Any, ...]:
@@ -232,29 +238,3 @@ def _function_gradients(
         index += device is not None
         needed = device is not None and index < len(edges) and edges[index][0] is not None
         yield _accepted(labels, device if needed else None, gradient, index, node.name())
-
-
-def _register_hook(labels: LabelTable) -> Callable[..., Any]:
-    original = torch.Tensor.register_hook
-
-    def register_hook(self: torch.Tensor, hook: Callable[[torch.Tensor], Any]) -> Any:
-        def checked(gradient: torch.Tensor) -> Any:
-            result = hook(gradient)
-            if isinstance(result, torch.Tensor):
-                before, after = labels.device_of(gradient), labels.device_of(result)
-                if before.type != after.type:
-                    name = getattr(hook, "__name__", type(hook).__name__)
-                    raise refuse(
-                        "hook-type",
-                        "aten::backward",
-                        [("gradient", gradient), ("result", result)],
-                        labels,
-                        hook_text=name,
-                        type=gradient.type(),
-                        grad_type=result.type(),
-                    )
-            return result
-
-        return original(self, checked)  # type: ignore[no-untyped-call]
-
-    return register_hook

@@ -164,6 +164,7 @@ _ROWS: Mapping[str, Rule] = {
     "linalg_pinv": linear_algebra.pseudo_inverse,
     "linalg_lstsq.default": route("linalg_lstsq.out", self="self", b="b"),
     # --- torch.nn
+    "conv_tbc": route("addmm_", self="self", weight="mat2"),
     "convolution": convolution.convolution,
     "_convolution": convolution.convolution,
     "_trilinear": linear_algebra.bilinear,

@@ -29,6 +29,7 @@ __all__ = [
     "take_along_dim",
     "tensor_split",
     "tensordot",
+    "weight_norm",
     "window",
 ]
 
@@ -93,6 +94,14 @@ def rms_norm(call: Call) -> torch.device | None:
     if fused is None or not fused.has_kernel("CUDA"):
         return None
     return compared("wrapper_CUDA___fused_rms_norm")(call)
+
+
+def weight_norm(call: Call) -> torch.device | None:
+    """Source: native/WeightNorm.cpp, _weight_norm."""
+    direction, length = call.of("v")[0], call.of("g")[0]
+    if direction.device != length.device:
+        raise refusal(call, "weight-norm", length, device=direction.device, other_device=length.device)
+    return direction.device
 
 
 def take_along_dim(call: Call) -> torch.device | None:

@@ -5,12 +5,14 @@ Source: aten/src/ATen/native/sparse/cuda, SparseCUDATensorMath.cu and SparseBlas
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from samedevice.simulation.calls import Call, Operand, refusal
 from samedevice.simulation.rules.comparing import compared
 
-__all__ = ["add", "matrix_vector", "multiply"]
+__all__ = ["add", "matrix_vector", "multiply", "product"]
 
 
 def add(call: Call) -> torch.device | None:
@@ -34,9 +36,10 @@ def multiply(call: Call) -> torch.device | None:
     sparse, other = (first, second) if _is_sparse(first) else (second, first)
     if sparse.device.type == "cpu":
         raise refusal(call, "sparse", sparse, function="mul", argument="out", backend="CUDA", other_backend="CPU")
-    if other.device.type != "cpu":
+    if other.device.type != "cpu" or other.tensor.dim() == 0:
         return sparse.device
-    if other.tensor.dim() == 0:
+    if not _is_sparse(other) and sparse.tensor.layout is torch.sparse_coo and not sparse.tensor._nnz():
+        # Nothing is read.
         return sparse.device
     if not _is_sparse(other):
         raise refusal(call, "index-device", other, device=other.device)
@@ -50,6 +53,24 @@ def matrix_vector(call: Call) -> torch.device | None:
         return compared("wrapper_SparseCUDA__mv")(call)
     renamed = Operand("mat", matrix.tensor, matrix.device)
     return compared("wrapper_SparseCsrCUDA_out_addmv_out")(call.among((vector, renamed)))
+
+
+def product(call: Call) -> torch.device | None:
+    """`torch.sparse.mm`: the sparse matrix is added, times the other one, to zeros made where that other one is.
+
+    Source: aten/src/ATen/native/sparse/SparseMatMul.cpp and LinearAlgebra.cpp, `_sparse_mm`. Two COO matrices have
+    a kernel of their own.
+    """
+    first, second = call.of("mat1")[0], call.of("mat2")[0]
+    if first.tensor.layout is second.tensor.layout is torch.sparse_coo:
+        return None
+    matrix, other = (first, second) if _is_sparse(first) else (second, first)
+    if not _is_sparse(matrix):
+        return None
+    key = "SparseCUDA" if matrix.tensor.layout is torch.sparse_coo else "SparseCsrCUDA"
+    zeros = replace(other, argument="self")
+    operands = (zeros, replace(matrix, argument="mat1"), replace(other, argument="mat2"))
+    return compared(f"wrapper_{key}__addmm")(call.among(operands))
 
 
 def _is_sparse(operand: Operand) -> bool:
