@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from samedevice.errors import UnavailableDevice, UnknownDevice
+from samedevice.texts import Text, say, say_number, shown
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +75,11 @@ def split(name: str) -> tuple[str, int | None]:
         raise UnknownDevice(_unknown(name, kind))
     if match is None:
         raise UnknownDevice(
-            f'"{name}" is no device: after the colon comes a whole number counted from 0, as in "{kind}:0".'
+            say(
+                '"{name}" is no device: after the colon comes a whole number counted from 0, as in "{kind}:0".',
+                name=name,
+                kind=kind,
+            )
         )
     return kind, None if match[2] is None else int(match[2])
 
@@ -159,9 +164,12 @@ def _read(device: DeviceLike) -> tuple[str, int | None]:
         return device.type, device.index
     if isinstance(device, int) and not isinstance(device, bool):
         if device < 0:
-            raise UnknownDevice(f"{device} is no device: indices count from 0.")
+            raise UnknownDevice(say("{index} is no device: indices count from 0.", index=device))
         return _accelerator(device), device
-    raise TypeError(f'a device is a name such as "cuda:0", a torch.device or an index, not {type(device).__name__}')
+    kind = type(device).__name__
+    raise TypeError(
+        shown(say('a device is a name such as "cuda:0", a torch.device or an index, not {type}', type=kind))
+    )
 
 
 def _device(kind: str, index: int | None) -> torch.device:
@@ -171,7 +179,13 @@ def _device(kind: str, index: int | None) -> torch.device:
         return torch.device(kind)
     index = _current_index(kind) if index is None else index
     if index is not None and index > _LAST_INDEX:
-        raise UnknownDevice(f'"{kind}:{index}" is no device: PyTorch counts devices from 0 to {_LAST_INDEX}.')
+        raise UnknownDevice(
+            say(
+                '"{name}" is no device: PyTorch counts devices from 0 to {last}.',
+                name=f"{kind}:{index}",
+                last=_LAST_INDEX,
+            )
+        )
     return torch.device(kind) if index is None else torch.device(kind, index)
 
 
@@ -184,7 +198,11 @@ def _accelerator(index: int) -> str:
     if torch.accelerator.is_available() and (current := torch.accelerator.current_accelerator()) is not None:
         return current.type
     raise UnavailableDevice(
-        f"{index} means device {index} of the accelerator, and this machine has none. Available here: {_list_here()}."
+        say(
+            "{index} means device {index} of the accelerator, and this machine has none. Available here: {devices}.",
+            index=index,
+            devices=_list_here(),
+        )
     )
 
 
@@ -240,35 +258,58 @@ def _here_if_loaded() -> tuple[str, ...]:
     return available() if "torch" in sys.modules else ()
 
 
-def _unknown(name: str, kind: str) -> str:
+def _unknown(name: str, kind: str) -> Text:
     plugin = _PLUGINS.get(kind)
     if plugin is not None:
-        return f'"{name}" is a device of {plugin}, which is not imported. Mend: import {plugin} first.'
+        return say(
+            '"{name}" is a device of {plugin}, which is not imported. Mend: import {plugin} first.',
+            name=name,
+            plugin=plugin,
+        )
     suggestion = _suggestion(kind)
-    mend = f' Did you mean "{suggestion}"?' if suggestion else ""
     known = dict.fromkeys([*_SUGGESTED, _out_of_tree_type() or "cpu"])
     known.pop("privateuseone", None)
-    return f'"{name}" is no device.{mend} Devices are {", ".join(known)}; an index may follow, as in "cuda:0".'
+    if suggestion is not None:
+        return say(
+            '"{name}" is no device. Did you mean "{near}"? Devices are {devices}; an index may follow, as in "cuda:0".',
+            name=name,
+            near=suggestion,
+            devices=", ".join(known),
+        )
+    return say(
+        '"{name}" is no device. Devices are {devices}; an index may follow, as in "cuda:0".',
+        name=name,
+        devices=", ".join(known),
+    )
 
 
-def _unavailable(kind: str, index: int | None, count: int) -> str:
-    name = kind if index is None else f"{kind}:{index}"
-    return f"{name} is not available: {_reason(kind, count)}. Available here: {_list_here()}."
+def _unavailable(kind: str, index: int | None, count: int) -> Text:
+    return say(
+        "{name} is not available: {reason}. Available here: {devices}.",
+        name=kind if index is None else f"{kind}:{index}",
+        reason=_reason(kind, count),
+        devices=_list_here(),
+    )
 
 
-def _reason(kind: str, count: int) -> str:
+def _reason(kind: str, count: int) -> Text:
     import torch
 
+    version = str(torch.__version__)
     if count:
-        return f"there {'is' if count == 1 else 'are'} {count} {kind} device{'' if count == 1 else 's'}, counted from 0"
+        return say_number(
+            "there is {number} {kind} device, counted from 0",
+            "there are {number} {kind} devices, counted from 0",
+            count,
+            kind=kind,
+        )
     if kind == "cuda":
-        built_for = torch.version.cuda or torch.version.hip
-        if built_for is None:
-            return f"torch {torch.__version__} is a build without CUDA"
-        return f"torch {torch.__version__} finds no usable GPU and driver"
+        if (torch.version.cuda or torch.version.hip) is None:
+            return say("torch {version} is a build without CUDA", version=version)
+        return say("torch {version} finds no usable GPU and driver", version=version)
     if kind in _PLUGINS and _backend(kind) is None:
-        return f"it comes with {_PLUGINS[kind]}, which is not imported"
-    return f"torch {torch.__version__} finds no {kind} device"
+        return say("it comes with {plugin}, which is not imported", plugin=_PLUGINS[kind])
+    return say("torch {version} finds no {kind} device", version=version, kind=kind)
 
 
 def _list_here() -> str:

@@ -340,7 +340,7 @@ def test_parameters_that_were_replaced_after_the_optimizer_was_made():
     assert [operand.name for operand in finding.operands] == [
         f'optimizer.param_groups[0]["params"][{i}]' for i in (2, 3)
     ]
-    assert "model[1].weight and model[1].bias" in finding.reasons[0]
+    assert "model[1].weight and model[1].bias" in finding.reasons[1]
 
 
 def test_frozen_parameters_need_no_optimizer_and_two_optimizers_share_a_model():

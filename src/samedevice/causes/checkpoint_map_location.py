@@ -1,12 +1,13 @@
 """SD113 checkpoint-map-location."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD113",
     slug="checkpoint-map-location",
-    summary=("A checkpoint puts its tensors back where they were saved, which is not where they are needed here."),
-    why=(
+    summary=say("A checkpoint puts its tensors back where they were saved, which is not where they are needed here."),
+    why=say(
         "`torch.save` writes the device of each tensor and `torch.load` restores it there. On a machine "
         "without that device loading fails; on one with it, tensors land on the accelerator behind one's "
         "back."
@@ -60,7 +61,7 @@ model.load_state_dict(torch.load(file))  # copied into the parameters, wherever 
 print(model(torch.rand(8, 4)).shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         'Safe: `map_location="cpu"` always works, and `load_state_dict` copies into whatever device the '
         "parameters are on."
     ),

@@ -1,12 +1,13 @@
 """SD122 criterion-not-moved."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD122",
     slug="criterion-not-moved",
-    summary="The loss holds tensors (class weights, for one) and was not moved with the model.",
-    why=(
+    summary=say("The loss holds tensors (class weights, for one) and was not moved with the model."),
+    why=say(
         "A loss is a module: the weights that it is given are a buffer, and stay on the CPU until the loss is "
         "moved or they are made on the device."
     ),
@@ -48,5 +49,5 @@ labels = torch.randint(0, 2, (8,), device="cuda")
 criterion(model(torch.rand(8, 4, device="cuda")), labels).backward()
 """,
     ),
-    fix_safety="Safe: a loss has no parameters that an optimizer could hold.",
+    fix_safety=say("Safe: a loss has no parameters that an optimizer could hold."),
 )

@@ -1,12 +1,13 @@
 """SD116 dataparallel-misplaced."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD116",
     slug="dataparallel-misplaced",
-    summary="A parallel wrapper's module is not on the device that the wrapper starts from.",
-    why=(
+    summary=say("A parallel wrapper's module is not on the device that the wrapper starts from."),
+    why=say(
         "`DataParallel` copies the module from `device_ids[0]` to the others at each call, so that is where "
         "its parameters have to be. Inputs it moves by itself."
     ),
@@ -39,5 +40,5 @@ model = nn.DataParallel(nn.Linear(4, 2).to("cuda"))
 print(model(torch.rand(8, 4)).shape)  # the wrapper moves its inputs
 """,
     ),
-    fix_safety="Safe: the wrapper's `.to()` moves the module inside.",
+    fix_safety=say("Safe: the wrapper's `.to()` moves the module inside."),
 )

@@ -1,12 +1,13 @@
 """SD106 factory-default-device."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD106",
     slug="factory-default-device",
-    summary="A tensor is created without `device=`, so it lands on the CPU among tensors that are elsewhere.",
-    why=(
+    summary=say("A tensor is created without `device=`, so it lands on the CPU among tensors that are elsewhere."),
+    why=say(
         "`torch.zeros`, `torch.randn`, `torch.arange` and their kin create on the default device, which is "
         "the CPU, whatever the tensors around them are on. The `*_like` functions and the `new_*` methods "
         "take the device of the tensor that they are given."
@@ -68,7 +69,7 @@ rows = torch.rand(10, 4, device="cuda")[order]  # indices on the CPU are right f
 print(rows.shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Safe for values that are computed; random values come from the device's own generator, so a seeded "
         "run gives other numbers than before."
     ),

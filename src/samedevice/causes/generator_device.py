@@ -1,12 +1,13 @@
 """SD111 generator-device."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD111",
     slug="generator-device",
-    summary="The random generator belongs to another device than the tensor to be drawn.",
-    why=(
+    summary=say("The random generator belongs to another device than the tensor to be drawn."),
+    why=say(
         "A `torch.Generator` draws on the device that it was made for, the CPU by default, and each device "
         "has its own kind."
     ),
@@ -40,7 +41,7 @@ noise = torch.randn(4, 3, generator=generator).to("cuda")
 print(len(first), noise.shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "A generator of another device gives other numbers for the same seed. To keep the numbers, draw on "
         "the CPU and move the result."
     ),

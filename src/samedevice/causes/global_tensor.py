@@ -1,12 +1,13 @@
 """SD117 global-tensor."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD117",
     slug="global-tensor",
-    summary="A tensor made at module level or held by a closure stays where it was made.",
-    why="No `.to()` of a model or batch reaches a constant beside the code that uses it.",
+    summary=say("A tensor made at module level or held by a closure stays where it was made."),
+    why=say("No `.to()` of a model or batch reaches a constant beside the code that uses it."),
     source="https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device",
     examples=(
         Example(
@@ -51,5 +52,5 @@ def normalize(image):
 print(normalize(torch.rand(2, 3, device="cuda")).shape)
 """,
     ),
-    fix_safety="Safe, at the price of a small copy at each call. A buffer of a module avoids it.",
+    fix_safety=say("Safe, at the price of a small copy at each call. A buffer of a module avoids it."),
 )

@@ -1,12 +1,13 @@
 """SD107 hardcoded-device."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD107",
     slug="hardcoded-device",
-    summary='A fixed device, such as `.cuda()` or "cuda:0", stands where another device is in use.',
-    why=(
+    summary=say('A fixed device, such as `.cuda()` or "cuda:0", stands where another device is in use.'),
+    why=say(
         "`.cuda()` means the current CUDA device, cuda:0 unless it was changed. A script that lets its user "
         "choose the device, or that runs on the second GPU, then has tensors on two devices."
     ),
@@ -44,5 +45,5 @@ images = torch.rand(8, 4).cuda()
 print(model(images).shape)
 """,
     ),
-    fix_safety="Safe: with the device that the fixed one named, nothing changes.",
+    fix_safety=say("Safe: with the device that the fixed one named, nothing changes."),
 )

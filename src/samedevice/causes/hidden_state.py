@@ -1,12 +1,13 @@
 """SD120 hidden-state."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD120",
     slug="hidden-state",
-    summary="The recurrent state is on another device than the input.",
-    why=(
+    summary=say("The recurrent state is on another device than the input."),
+    why=say(
         "A recurrent layer that is given no state makes one beside its input. A state that the script makes "
         "is on the CPU unless it is told otherwise."
     ),
@@ -46,5 +47,5 @@ output, hidden = layer(torch.rand(5, 2, 4, device="cuda"), hidden)
 print(output.shape, hidden.detach().cpu().shape)
 """,
     ),
-    fix_safety="Safe: the state is zeros on either device.",
+    fix_safety=say("Safe: the state is zeros on either device."),
 )

@@ -1,12 +1,13 @@
 """SD109 index-device."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD109",
     slug="index-device",
-    summary="A tensor is indexed by one on another device.",
-    why=(
+    summary=say("A tensor is indexed by one on another device."),
+    why=say(
         "Indices may be on the CPU whatever the tensor is on, and PyTorch copies them over. Not the other way "
         "round: indices on the accelerator cannot reach into a CPU tensor."
     ),
@@ -38,7 +39,7 @@ chosen = torch.randint(0, 10, (3,))
 print(table[chosen].shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "`index.cpu()` waits for the accelerator each time. In a loop it is faster to keep the indexed tensor "
         "on the accelerator."
     ),

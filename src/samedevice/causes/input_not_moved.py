@@ -1,12 +1,13 @@
 """SD101 input-not-moved."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD101",
     slug="input-not-moved",
-    summary="The model is on the accelerator and its input was left on the CPU.",
-    why=(
+    summary=say("The model is on the accelerator and its input was left on the CPU."),
+    why=say(
         "An operation needs all its tensors on one device, and PyTorch never moves one by itself: a hidden "
         "copy would be slow and easy to miss. A DataLoader gives CPU tensors, so each batch has to be moved "
         "in the loop."
@@ -83,7 +84,7 @@ model.to("cuda")
 print(model(torch.rand(8, 4, device="cuda")).shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Safe: the copy is what was meant, and gradients flow back through it. Move a batch once, where the "
         "loop begins."
     ),

@@ -1,12 +1,13 @@
 """SD110 lengths-must-be-cpu."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD110",
     slug="lengths-must-be-cpu",
-    summary="Sequence lengths have to be on the CPU, and these are on the accelerator.",
-    why=(
+    summary=say("Sequence lengths have to be on the CPU, and these are on the accelerator."),
+    why=say(
         "`pack_padded_sequence` reads the lengths on the CPU to lay out the packed batch. A helper that moves "
         "a whole batch moves them too."
     ),
@@ -43,5 +44,5 @@ print(pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True).data.shape
 print(pack_padded_sequence(x, [5, 3], batch_first=True).data.shape)
 """,
     ),
-    fix_safety="Safe. Lengths that were never moved save the copy back.",
+    fix_safety=say("Safe. Lengths that were never moved save the copy back."),
 )

@@ -1,12 +1,13 @@
 """SD121 metric-state."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD121",
     slug="metric-state",
-    summary="A metric accumulates on another device than what it is given.",
-    why=(
+    summary=say("A metric accumulates on another device than what it is given."),
+    why=say(
         "A metric object is no module of the model: its counts are where they were made, and the predictions "
         "are on the accelerator."
     ),
@@ -66,7 +67,7 @@ mean.update(torch.rand(4, device="cuda"))
 print(mean.total / mean.count)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Safe: the copy of a small result waits for the accelerator. Counts on the accelerator avoid the wait."
     ),
 )

@@ -1,12 +1,13 @@
 """SD102 model-not-moved."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD102",
     slug="model-not-moved",
-    summary="The input is on the accelerator and the model was never moved there.",
-    why=(
+    summary=say("The input is on the accelerator and the model was never moved there."),
+    why=say(
         "Modules are built on the CPU unless they are given `device=` or moved. `Module.to()` changes the "
         "module in place, so it can stand alone on a line; a module that is never moved keeps its parameters "
         "on the CPU."
@@ -53,7 +54,7 @@ model = nn.Linear(4, 2, device="cuda")
 print(model(torch.rand(8, 4, device="cuda")).shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Safe where the model is small enough for the device. An optimizer that was built before the move "
         "stays right, since `Module.to()` keeps the parameter objects; its state may not (SD201)."
     ),

@@ -1,12 +1,15 @@
 """SD114 module-created-in-forward."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD114",
     slug="module-created-in-forward",
-    summary=("A module is built inside `forward`, after the model was moved, so it is on the CPU (and never trained)."),
-    why=(
+    summary=say(
+        "A module is built inside `forward`, after the model was moved, so it is on the CPU (and never trained)."
+    ),
+    why=say(
         "What `forward` builds did not exist when `.to()` ran. It also starts from new random weights at each "
         "call, and no optimizer knows it."
     ),
@@ -70,6 +73,6 @@ model = Classifier().to("cuda")
 print(model(torch.rand(8, 4, device="cuda")).shape)
 """,
     ),
-    fix_safety="The module is built once and trained, as was meant: results and `state_dict()` change.",
-    not_fixed="the module moves to `__init__` under a name that only its author can choose",
+    fix_safety=say("The module is built once and trained, as was meant: results and `state_dict()` change."),
+    not_fixed=say("the module moves to `__init__` under a name that only its author can choose"),
 )

@@ -1,12 +1,13 @@
 """SD108 nested-batch."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD108",
     slug="nested-batch",
-    summary="The batch was moved in part: a tensor deeper in the dict, list or object stayed behind.",
-    why=(
+    summary=say("The batch was moved in part: a tensor deeper in the dict, list or object stayed behind."),
+    why=say(
         "A loop over a dict that moves tensors passes by whatever holds tensors: a dict in the dict, a list, "
         "a dataclass. The parts that were moved work, and the first use of the part that was not fails, often "
         "far away."
@@ -47,6 +48,6 @@ image = batch["image"].to("cuda")
 print(model(image).shape, batch["name"], batch["lengths"].tolist())
 """,
     ),
-    fix_safety="Safe: `samedevice.move_to_device` keeps every container's type and what needs no move.",
-    not_fixed="which of the two lines to change, and how far down the batch goes, is for the author to say",
+    fix_safety=say("Safe: `samedevice.move_to_device` keeps every container's type and what needs no move."),
+    not_fixed=say("which of the two lines to change, and how far down the batch goes, is for the author to say"),
 )

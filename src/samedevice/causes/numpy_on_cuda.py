@@ -1,12 +1,13 @@
 """SD112 numpy-on-cuda."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD112",
     slug="numpy-on-cuda",
-    summary="A tensor on the accelerator is handed to NumPy, which reads CPU memory only.",
-    why=(
+    summary=say("A tensor on the accelerator is handed to NumPy, which reads CPU memory only."),
+    why=say(
         "`.numpy()` shares memory with the tensor, and NumPy cannot read the accelerator's memory. Plotting "
         "and metric libraries call it on what they are given."
     ),
@@ -35,5 +36,5 @@ scores = torch.rand(3, device="cuda", requires_grad=True)
 print(scores.detach().cpu().numpy().mean(), scores.tolist(), scores.sum().item())
 """,
     ),
-    fix_safety="Safe: the copy waits for the accelerator, as any look at the values does.",
+    fix_safety=say("Safe: the copy waits for the accelerator, as any look at the values does."),
 )

@@ -1,12 +1,13 @@
 """SD202 optimizer-stale-params."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD202",
     slug="optimizer-stale-params",
-    summary="The optimizer holds parameters that the model no longer has, so they never train.",
-    why=(
+    summary=say("The optimizer holds parameters that the model no longer has, so they never train."),
+    why=say(
         "An optimizer keeps the parameter objects that it was given. A layer that is replaced afterwards, or "
         "a model that is built anew, has parameters that it has never heard of: nothing is raised, and they "
         "keep their first values."
@@ -54,6 +55,6 @@ for _ in range(2):
     optimizer.step()
 """,
     ),
-    fix_safety="The optimizer starts without state: moments and step counts of what trained before are lost.",
-    not_fixed="the optimizer has to be built after the change; moving statements is left to the author",
+    fix_safety=say("The optimizer starts without state: moments and step counts of what trained before are lost."),
+    not_fixed=say("the optimizer has to be built after the change; moving statements is left to the author"),
 )

@@ -1,12 +1,13 @@
 """SD201 optimizer-state."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD201",
     slug="optimizer-state",
-    summary="The optimizer's state is on another device than its parameters.",
-    why=(
+    summary=say("The optimizer's state is on another device than its parameters."),
+    why=say(
         "An optimizer makes its state beside the parameters at the first step, and `load_state_dict` puts it "
         "beside the parameters at that moment. A model that is moved afterwards leaves the state behind, and "
         "no `.to()` moves it."
@@ -60,9 +61,9 @@ optimizer.step()
 print(optimizer.state[model.weight]["step"].device)  # the step count stays on the CPU, and is right there
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Safe: values are copied, none is computed anew. Moving the model before the optimizer is built or "
         "loaded needs no mend at all."
     ),
-    not_fixed="whether to move the model earlier or the state later is for the author to say",
+    not_fixed=say("whether to move the model earlier or the state later is for the author to say"),
 )

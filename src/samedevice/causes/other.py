@@ -1,12 +1,13 @@
 """SD900 other."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD900",
     slug="other",
-    summary="A device fault that fits no other cause.",
-    why=(
+    summary=say("A device fault that fits no other cause."),
+    why=say(
         "The explanation names the operation, each tensor with its device, and the line; what they have in "
         "common with the known causes was not enough to name one."
     ),
@@ -35,5 +36,5 @@ prompt = torch.zeros(4, 8, device="cuda").requires_grad_()
 optimizer = torch.optim.Adam([prompt])
 """,
     ),
-    fix_safety="Each edit is proposed for the one place; look at it before it is made.",
+    fix_safety=say("Each edit is proposed for the one place; look at it before it is made."),
 )

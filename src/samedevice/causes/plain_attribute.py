@@ -1,12 +1,13 @@
 """SD103 plain-attribute."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD103",
     slug="plain-attribute",
-    summary="A tensor kept as a plain attribute of a module is not moved by the module's `.to()`.",
-    why=(
+    summary=say("A tensor kept as a plain attribute of a module is not moved by the module's `.to()`."),
+    why=say(
         "`Module.to()`, `.cuda()` and `.cpu()` move parameters and buffers. A tensor assigned to `self` is "
         "neither, so it stays where it was made, and `state_dict()` does not save it."
     ),
@@ -87,7 +88,7 @@ model = Scale(8).to("cuda")
 print(model(torch.rand(2, 8, device="cuda")).shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Safe: `persistent=False` keeps the buffer out of `state_dict()`, as the attribute was, so checkpoints go on "
         "loading. Leave it out to have the tensor saved. One that is to be trained belongs in `nn.Parameter` instead."
     ),

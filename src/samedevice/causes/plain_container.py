@@ -1,12 +1,13 @@
 """SD104 plain-container."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD104",
     slug="plain-container",
-    summary=("Modules or parameters in a plain list, tuple or dict are not registered, so `.to()` passes them by."),
-    why=(
+    summary=say("Modules or parameters in a plain list, tuple or dict are not registered, so `.to()` passes them by."),
+    why=say(
         "A module finds its parts when they are assigned to `self` as modules or parameters. Inside a plain "
         "list they are invisible: `.to()` does not move them, `parameters()` does not list them, so no "
         "optimizer trains them, and `state_dict()` does not save them."
@@ -107,7 +108,7 @@ model = Stack(3).to("cuda")
 print(model(torch.rand(8, 4, device="cuda")).shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "The parts now appear in `parameters()` and `state_dict()`: they are trained and saved, as was meant. "
         "A checkpoint written before lacks their keys."
     ),

@@ -1,12 +1,13 @@
 """SD105 result-discarded."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD105",
     slug="result-discarded",
-    summary="`tensor.to(device)` returns a new tensor; the result was dropped.",
-    why=(
+    summary=say("`tensor.to(device)` returns a new tensor; the result was dropped."),
+    why=say(
         "A tensor never changes its device. `.to()`, `.cuda()` and `.cpu()` return a copy on the other device "
         "and leave the tensor as it is. Only modules are changed in place, which is why the same line is "
         "right for a model."
@@ -45,5 +46,5 @@ images = torch.rand(8, 4)
 print(model(images.to("cuda")).shape)
 """,
     ),
-    fix_safety="Safe: the copy was made before as well, and thrown away.",
+    fix_safety=say("Safe: the copy was made before as well, and thrown away."),
 )

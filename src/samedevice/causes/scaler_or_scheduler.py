@@ -1,12 +1,13 @@
 """SD203 scaler-or-scheduler."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD203",
     slug="scaler-or-scheduler",
-    summary="A gradient scaler or scheduler serves another optimizer or device than the training step uses.",
-    why=(
+    summary=say("A gradient scaler or scheduler serves another optimizer or device than the training step uses."),
+    why=say(
         "A `GradScaler` looks for infinities in the gradients of the optimizer that it steps. Where the loss reaches "
         "none of that optimizer's parameters there are no gradients, and it refuses with an assertion."
     ),
@@ -55,6 +56,6 @@ scaler.update()
 schedule.step(loss.item())
 """,
     ),
-    fix_safety="No edit is safe to guess: which optimizer the loss is for is the author's to say.",
-    not_fixed="which optimizer the loss is for is the author's to say",
+    fix_safety=say("No edit is safe to guess: which optimizer the loss is for is the author's to say."),
+    not_fixed=say("which optimizer the loss is for is the author's to say"),
 )

@@ -1,12 +1,13 @@
 """SD119 second-model-not-moved."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD119",
     slug="second-model-not-moved",
-    summary="A second model (teacher, average, target network) was left behind when the first was moved.",
-    why=(
+    summary=say("A second model (teacher, average, target network) was left behind when the first was moved."),
+    why=say(
         "Each model is moved for itself. A copy made before the move stays on the CPU, and so does a model "
         "kept in a list or in a plain object."
     ),
@@ -52,5 +53,5 @@ x = torch.rand(8, 4, device="cuda")
 print((student(x) - teacher(x)).pow(2).mean())
 """,
     ),
-    fix_safety="Safe where the device has room for both.",
+    fix_safety=say("Safe where the device has room for both."),
 )

@@ -1,12 +1,13 @@
 """SD115 split-model."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD115",
     slug="split-model",
-    summary="The parts of one model are on different devices and a tensor crosses over without being moved.",
-    why=(
+    summary=say("The parts of one model are on different devices and a tensor crosses over without being moved."),
+    why=say(
         "A model spread over two devices needs a move wherever a tensor passes from one part to the next; "
         "autograd takes the gradient back the same way."
     ),
@@ -69,5 +70,5 @@ class OneDevice(nn.Module):
 print(OneDevice()(torch.rand(8, 4, device="cuda:0")).shape)
 """,
     ),
-    fix_safety="Safe: the copy is needed, and backward crosses back by itself.",
+    fix_safety=say("Safe: the copy is needed, and backward crosses back by itself."),
 )

@@ -1,12 +1,13 @@
 """SD118 stale-cache."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD118",
     slug="stale-cache",
-    summary="A cached mask or table is used again after the device has changed.",
-    why=(
+    summary=say("A cached mask or table is used again after the device has changed."),
+    why=say(
         "A cache that is filled at the first call keeps the device of that call. A check on the CPU, a move, "
         "a second model or a second device then meets the old tensor."
     ),
@@ -75,5 +76,5 @@ for device in (torch.device("cpu"), torch.device("cuda:0")):
     print((mask(3, x.device) @ x).shape)
 """,
     ),
-    fix_safety="Safe: the table is computed again only when the device has changed.",
+    fix_safety=say("Safe: the table is computed again only when the device has changed."),
 )

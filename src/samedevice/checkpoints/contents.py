@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from samedevice.errors import UnsafeCheckpoint
+from samedevice.texts import say
 
 __all__ = ["Entry", "Found", "Holder", "Inert", "Storage", "Tensor", "entries", "item_size"]
 
@@ -89,7 +90,7 @@ class Inert:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Refuse."""
-        raise UnsafeCheckpoint(f"it would call a {type(self).__name__} when it is loaded")
+        raise UnsafeCheckpoint(say("it would call a {type} when it is loaded", type=type(self).__name__))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.items[key] = value

@@ -15,6 +15,7 @@ from typing import IO, Any
 from samedevice.checkpoints.contents import Found, Storage, Tensor, item_size
 from samedevice.checkpoints.unpickling import InertUnpickler, storage_of
 from samedevice.errors import SameDeviceError, UnreadableCheckpoint, UnsafeCheckpoint
+from samedevice.texts import say
 
 __all__ = ["read"]
 
@@ -24,12 +25,12 @@ _LONGEST_HEADER = 100_000_000
 """Source: the safetensors format refuses a longer header, so that a damaged length is not believed."""
 
 _OTHER_FILES = {
-    b"version https://": "a Git LFS pointer in place of the file; mend: git lfs pull",
-    b"<": "a web page, so perhaps what a failed download left",
-    b"\x1f\x8b": "compressed with gzip; unpack it first",
-    b"GGUF": "a GGUF model, which torch.load does not read",
-    b"\x89HDF": "an HDF5 file, which torch.load does not read",
-    b"\x93NUMPY": "a numpy array, for numpy.load",
+    b"version https://": say("it is a Git LFS pointer in place of the file; mend: git lfs pull"),
+    b"<": say("it is a web page, so perhaps what a failed download left"),
+    b"\x1f\x8b": say("it is compressed with gzip; unpack it first"),
+    b"GGUF": say("it is a GGUF model, which torch.load does not read"),
+    b"\x89HDF": say("it is an HDF5 file, which torch.load does not read"),
+    b"\x93NUMPY": say("it is a numpy array, for numpy.load"),
 }
 """What is often taken for a checkpoint, by its first bytes."""
 _TAR_MAGIC_AT = 257
@@ -51,23 +52,29 @@ def read(file: str) -> tuple[str, Found]:
         UnsafeCheckpoint: the pickle in it would run code.
     """
     if Path(file).exists() and not Path(file).is_file():
-        raise UnreadableCheckpoint(f"cannot read {file}: it is a folder or a device, and this reads single files")
+        raise UnreadableCheckpoint(
+            say("cannot read {file}: it is a folder or a device, and this reads single files", file=file)
+        )
     try:
         with Path(file).open("rb") as stream:
             return _read(stream, Path(file).stat().st_size)
     except UnsafeCheckpoint as error:
-        raise UnsafeCheckpoint(f"{file} is not safe to load: {error}. It was not run.") from None
+        raise UnsafeCheckpoint(
+            say("{file} is not safe to load: {reason}. It was not run.", file=file, reason=error.message)
+        ) from None
     except UnreadableCheckpoint as error:
-        raise UnreadableCheckpoint(f"cannot read {file}: {error}") from None
+        raise UnreadableCheckpoint(say("cannot read {file}: {reason}", file=file, reason=error.message)) from None
     except OSError as error:
-        raise UnreadableCheckpoint(f"cannot read {file}: {error.strerror or error}") from None
+        raise UnreadableCheckpoint(
+            say("cannot read {file}: {reason}", file=file, reason=error.strerror or str(error))
+        ) from None
 
 
 def _read(stream: IO[bytes], size: int) -> tuple[str, Found]:
     start = stream.read(16)
     stream.seek(0)
     if not start:
-        raise UnreadableCheckpoint("it is empty")
+        raise UnreadableCheckpoint(say("it is empty"))
     if start.startswith(b"PK"):
         return _read_zip(stream)
     if start[8:9] == b"{":
@@ -76,10 +83,12 @@ def _read(stream: IO[bytes], size: int) -> tuple[str, Found]:
         return _read_pickles(stream)
     known = next((what for beginning, what in _OTHER_FILES.items() if start.startswith(beginning)), None)
     if known is None and stream.seek(_TAR_MAGIC_AT) and stream.read(5) == b"ustar":
-        known = "a tar archive; torch.load itself reads those of before PyTorch 0.1.10"
+        known = say("it is a tar archive; torch.load itself reads those of before PyTorch 0.1.10")
     if known is not None:
-        raise UnreadableCheckpoint(f"it is {known}")
-    raise UnreadableCheckpoint(f"it is no checkpoint that PyTorch writes (it begins with {start[:4]!r})")
+        raise UnreadableCheckpoint(known)
+    raise UnreadableCheckpoint(
+        say("it is no checkpoint that PyTorch writes (it begins with {start})", start=repr(start[:4]))
+    )
 
 
 # ---- zip: torch.save since 1.6, torch.jit.save
@@ -93,18 +102,24 @@ def _read_zip(stream: IO[bytes]) -> tuple[str, Found]:
         folder = next(iter(records), "").partition("/")[0]
         name = f"{folder}/data.pkl"
         if name not in records:
-            raise UnreadableCheckpoint("it is a zip archive without a data.pkl, so not written by torch.save")
+            raise UnreadableCheckpoint(say("it is a zip archive without a data.pkl, so not written by torch.save"))
         if len({info.filename.lower() for info in archive.infolist()}) < len(archive.infolist()):
-            raise UnsafeCheckpoint("it has two records of one name, of which torch.load may read either")
+            raise UnsafeCheckpoint(say("it has two records of one name, of which torch.load may read either"))
         info = archive.getinfo(name)
         if info.file_size > _MOST_INFLATED * max(info.compress_size, 1):
-            raise UnsafeCheckpoint(f"its {info.compress_size} bytes of pickle unpack to {info.file_size}")
+            raise UnsafeCheckpoint(
+                say(
+                    "its {packed} bytes of pickle unpack to {unpacked}",
+                    packed=info.compress_size,
+                    unpacked=info.file_size,
+                )
+            )
         # Reads the directory's own record and nothing of the tensors' data.
         content = archive.read(name)
     except (zipfile.BadZipFile, EOFError, struct.error, NotImplementedError, RuntimeError, ValueError) as error:
         if isinstance(error, SameDeviceError):
             raise
-        raise UnreadableCheckpoint(f"the zip archive is cut short or damaged ({error})") from None
+        raise UnreadableCheckpoint(say("the zip archive is cut short or damaged ({error})", error=str(error))) from None
     found = _unpickle(io.BytesIO(content), {}, _Records(folder, records))
     is_script = any(record.startswith(f"{folder}/code/") for record in records)
     return ("torchscript" if is_script else "zip"), found
@@ -121,9 +136,11 @@ class _Records:
         name = f"{self.folder}/data/{key}"
         size = self.sizes.get(name, self.sizes.get(f"{self.folder}/{key}"))
         if size is None:
-            raise UnreadableCheckpoint(f"the record {name} is missing")
+            raise UnreadableCheckpoint(say("the record {name} is missing", name=name))
         if size < needed:
-            raise UnreadableCheckpoint(f"the record {name} has {size} bytes where {needed} are needed")
+            raise UnreadableCheckpoint(
+                say("the record {name} has {size} bytes where {needed} are needed", name=name, size=size, needed=needed)
+            )
 
 
 # ---- legacy: torch.save before 1.6, and _use_new_zipfile_serialization=False; plain pickle.dump
@@ -149,7 +166,9 @@ def _check_data_length(stream: IO[bytes], keys: Any, storages: dict[str, Storage
     needed = sum(8 + storage.bytes for storage in known)
     here = stream.seek(0, io.SEEK_END) - start
     if here < needed:
-        raise UnreadableCheckpoint(f"it is cut short: {here} bytes of data where {needed} are needed")
+        raise UnreadableCheckpoint(
+            say("it is cut short: {size} bytes of data where {needed} are needed", size=here, needed=needed)
+        )
 
 
 def _unpickle(stream: IO[bytes], storages: dict[str, Storage], records: _Records | None = None) -> Found:
@@ -167,10 +186,12 @@ def _unpickle(stream: IO[bytes], storages: dict[str, Storage], records: _Records
     except (UnsafeCheckpoint, UnreadableCheckpoint):
         raise
     except EOFError:
-        raise UnreadableCheckpoint("it is cut short: its pickle ends too early") from None
+        raise UnreadableCheckpoint(say("it is cut short: its pickle ends too early")) from None
     # A damaged pickle can fail in any of the ways in which objects are put together.
     except Exception as error:
-        raise UnreadableCheckpoint(f"its pickle is damaged ({type(error).__name__}: {str(error)[:80]})") from None
+        raise UnreadableCheckpoint(
+            say("its pickle is damaged ({type}: {error})", type=type(error).__name__, error=str(error)[:80])
+        ) from None
 
 
 def _load_bytes(data: bytes) -> Any:
@@ -184,16 +205,20 @@ def _load_bytes(data: bytes) -> Any:
 def _read_safetensors(stream: IO[bytes], size: int) -> Found:
     (length,) = struct.unpack("<Q", stream.read(8))
     if length > min(_LONGEST_HEADER, size - 8):
-        raise UnreadableCheckpoint(f"it is cut short or damaged: its header claims {length} bytes of {size}")
+        raise UnreadableCheckpoint(
+            say("it is cut short or damaged: its header claims {length} bytes of {size}", length=length, size=size)
+        )
     try:
         header = json.loads(stream.read(length))
         tensors = {name: _safetensor(entry) for name, entry in header.items() if name != "__metadata__"}
         end = max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
     # Any JSON may stand there, of any depth and with numbers of any size.
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise UnreadableCheckpoint(f"its safetensors header is damaged ({str(error)[:80]})") from None
+        raise UnreadableCheckpoint(say("its safetensors header is damaged ({error})", error=str(error)[:80])) from None
     if 8 + length + end > size:
-        raise UnreadableCheckpoint(f"it is cut short: {size} bytes where {8 + length + end} are needed")
+        raise UnreadableCheckpoint(
+            say("it is cut short: {size} bytes where {needed} are needed", size=size, needed=8 + length + end)
+        )
     return Found(tensors)
 
 

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from samedevice.checkpoints.contents import Inert, Storage, Tensor, item_size
 from samedevice.errors import UnreadableCheckpoint, UnsafeCheckpoint
+from samedevice.texts import say
 
 __all__ = ["InertUnpickler"]
 
@@ -76,7 +77,7 @@ class _Named(type):
             return rebuild(*arguments, **named)
         if name in _HARMLESS_CALLS or _is_users_class(name):
             return Inert.__new__(cls, *arguments, **named)  # type: ignore[arg-type]
-        raise UnsafeCheckpoint(f"it would call {name} when it is loaded")
+        raise UnsafeCheckpoint(say("it would call {name} when it is loaded", name=name))
 
 
 class InertUnpickler(pickle.Unpickler):
@@ -112,7 +113,7 @@ class InertUnpickler(pickle.Unpickler):
             return self._storage(pid)
         if kind == "module":  # a class, its source file and its source text, in files from before 1.6
             return pid[1]
-        raise UnreadableCheckpoint(f"it refers to something of an unknown kind: {str(pid)[:80]}")
+        raise UnreadableCheckpoint(say("it refers to something of an unknown kind: {value}", value=str(pid)[:80]))
 
 
 def _named(module: str, name: str, load_bytes: Callable[[bytes], Any]) -> _Named:
@@ -123,7 +124,7 @@ def _named(module: str, name: str, load_bytes: Callable[[bytes], Any]) -> _Named
     """
     full_name = f"{module}.{name}"
     if _is_harmful(module, name, full_name):
-        raise UnsafeCheckpoint(f"it names {full_name}")
+        raise UnsafeCheckpoint(say("it names {name}", name=full_name))
     return _Named(name, (Inert,), {"full_name": full_name, "load_bytes": staticmethod(load_bytes)})
 
 
@@ -167,7 +168,7 @@ def _dtype_name(dtype: Any) -> str:
 
 def _tensor(storage: Any, offset: int, size: Any, stride: Any, *rest: Any) -> Tensor:
     if not isinstance(storage, Storage):
-        raise UnreadableCheckpoint("a tensor in it has no storage")
+        raise UnreadableCheckpoint(say("a tensor in it has no storage"))
     return Tensor((storage,), storage.dtype, storage.device, _shape(size))
 
 
@@ -188,7 +189,7 @@ def _sparse_tensor(layout: Any, data: Any) -> Tensor:
     parts = [part for part in data if isinstance(part, Tensor)]
     size = next((part for part in reversed(data) if isinstance(part, tuple | list)), None)
     if not parts:
-        raise UnreadableCheckpoint("a sparse tensor in it has no values")
+        raise UnreadableCheckpoint(say("a sparse tensor in it has no values"))
     storages = tuple(storage for part in parts for storage in part.storages)
     return Tensor(storages, parts[-1].dtype, parts[-1].device, None if size is None else _shape(size))
 
@@ -215,7 +216,7 @@ def _from_type(function: Any, kind: Any, arguments: Any, state: Any = None) -> A
 
 def _shape(size: Any) -> tuple[int, ...]:
     if not isinstance(size, tuple | list) or not all(isinstance(length, int) for length in size):
-        raise UnreadableCheckpoint(f"a tensor in it has no sensible size: {str(size)[:80]}")
+        raise UnreadableCheckpoint(say("a tensor in it has no sensible size: {value}", value=str(size)[:80]))
     return tuple(size)
 
 
@@ -232,7 +233,7 @@ def _attribute(owner: Any, name: Any, *default: Any) -> Any:
     """What `getattr` reaches is one more global: `torch.relu` is `getattr(torch._VariableFunctions, "relu")`."""
     kind = owner if isinstance(owner, _Named) else type(owner)
     if not isinstance(kind, _Named) or not isinstance(name, str):
-        raise UnsafeCheckpoint("it would call builtins.getattr when it is loaded")
+        raise UnsafeCheckpoint(say("it would call {name} when it is loaded", name="builtins.getattr"))
     module, _, rest = kind.full_name.rpartition(".")
     return _named(module, f"{rest}.{name}", kind.load_bytes)
 
@@ -317,7 +318,9 @@ def storage_of(pid: tuple[Any, ...]) -> Storage:
         dtype = _STORAGE_DTYPES.get(kind.__name__.removesuffix("Storage"), "uint8")
         return Storage(dtype, str(location), int(count) * item_size(dtype))
     except (ValueError, TypeError, AttributeError):
-        raise UnreadableCheckpoint(f"it describes a storage in an unknown way: {str(pid)[:80]}") from None
+        raise UnreadableCheckpoint(
+            say("it describes a storage in an unknown way: {value}", value=str(pid)[:80])
+        ) from None
 
 
 _STORAGE_DTYPES = {

@@ -1,20 +1,31 @@
-"""What the commands share: a parser that raises `UsageError`, files that are written whole, colours where they help."""
+"""What the commands share: a parser that raises `UsageError`, files that are written whole, colours where they help.
+
+argparse's own few sentences are said here in the reader's language; what it says besides stays in English.
+"""
 
 from __future__ import annotations
 
 import argparse
 import io
 import os
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from samedevice.errors import UsageError
+from samedevice.reports.columns import wrap
+from samedevice.texts import Text, say, shown
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["Parser", "colours", "print_anything", "split_program", "write"]
+__all__ = ["SIMULATE", "Parser", "colours", "print_anything", "split_program", "write"]
+
+
+SIMULATE = say("run on N simulated devices: cuda, cuda:2, mps, xpu …")
+"""The help of `--simulate`."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,11 +34,15 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, command: str, description: str, examples: str) -> None:
         super().__init__(
             prog=f"samedevice {command}",
-            description=description,
-            epilog=f"examples:\n{examples}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=shown(description),
+            epilog=f"{shown(say('examples:'))}\n{shown(examples)}",
+            formatter_class=_Formatter,
             allow_abbrev=False,
+            add_help=False,
         )
+        self._positionals.title = shown(say("positional arguments"))
+        self._optionals.title = shown(say("options"))
+        self.add_argument("-h", "--help", action="help", help=shown(say("show this help message and exit")))
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help, on any console."""
@@ -36,7 +51,48 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError`; `main` prints it and exits with 2."""
-        raise UsageError(message)
+        raise UsageError(_said(message))
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help as argparse prints it, its widths counted in columns.
+
+    Source: Lib/argparse.py, `HelpFormatter._split_lines` and `add_usage`, 3.10 to 3.14.
+    """
+
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, shown(say("usage: ")) if prefix is None else prefix)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(text, width)
+
+
+_SENTENCES: dict[str, Callable[..., Text]] = {
+    "unrecognized arguments: (?P<given>.*)": lambda given: say("unrecognized arguments: {given}", given=given),
+    "the following arguments are required: (?P<names>.*)": lambda names: say(
+        "the following arguments are required: {names}", names=names
+    ),
+    "argument (?P<name>.*?): expected one argument": lambda name: say(
+        "argument {name}: expected one argument", name=name
+    ),
+    r"argument (?P<name>.*?): invalid choice: (?P<given>.*) \(choose from (?P<choices>.*)\)": lambda **values: say(
+        "argument {name}: invalid choice: {given} (choose from {choices})", **values
+    ),
+    "argument (?P<name>.*?): not allowed with argument (?P<other>.*)": lambda **values: say(
+        "argument {name}: not allowed with argument {other}", **values
+    ),
+}
+"""What argparse says, as `Parser.error` gets it, and the same sentence of ours.
+
+Source: Lib/argparse.py, 3.10 to 3.14.
+"""
+
+
+def _said(message: str) -> str:
+    for pattern, sentence in _SENTENCES.items():
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            return sentence(**match.groupdict())
+    return message
 
 
 def print_anything(stream: TextIO | None) -> None:
@@ -78,7 +134,7 @@ def write(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+        raise UsageError(say("cannot write {file}: {reason}", file=path, reason=error.strerror or str(error))) from None
 
 
 def colours(stream: TextIO) -> bool:

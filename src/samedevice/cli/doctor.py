@@ -9,21 +9,25 @@ from dataclasses import asdict
 
 from samedevice.cli.arguments import Parser, colours
 from samedevice.doctor import Line, examine
+from samedevice.reports.columns import pad
+from samedevice.texts import say, shown
 
 __all__ = ["main"]
 
-_EXAMPLES = """\
+_EXAMPLES = say(
+    """\
   samedevice doctor
   samedevice doctor --format json
 
 exit status: 0 all in order, 1 something is wrong."""
-_SIGNS = {"ok": ("ok", "32"), "note": ("note", "36"), "wrong": ("WRONG", "31")}
+)
+_SIGNS = {"ok": (say("ok"), "32"), "note": (say("note"), "36"), "wrong": (say("WRONG"), "31")}
 
 
 def main(argv: list[str]) -> int:
     """Print what this machine can do; see `samedevice doctor --help`."""
     parser = Parser(
-        "doctor", "Torch build, driver, visible devices, and what a simulation can stand in for.", _EXAMPLES
+        "doctor", say("Torch build, driver, visible devices, and what a simulation can stand in for."), _EXAMPLES
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     options = parser.parse_args(argv)
@@ -34,8 +38,9 @@ def main(argv: list[str]) -> int:
         coloured = colours(sys.stdout)
         for line in lines:
             sign, colour = _SIGNS[line.state]
-            shown = f"\x1b[{colour}m{sign:<6}\x1b[0m" if coloured else f"{sign:<6}"
-            print(f"{shown} {line.topic:<14} {line.text}")
+            mark = pad(shown(sign), 6)
+            mark = f"\x1b[{colour}m{mark}\x1b[0m" if coloured else mark
+            print(f"{mark} {pad(shown(line.topic), 14)} {shown(line.text)}")
     return 1 if any(line.state == "wrong" for line in lines) else 0
 
 
@@ -46,14 +51,15 @@ def _simulation() -> Iterator[Line]:
         return
     from samedevice.simulation.simulate import simulate
 
+    topic = say("simulation")
     try:
         with simulate("cuda:2"):
             device = torch.ones(1).to("cuda:1").device
     except Exception as error:
-        yield Line("simulation", f"does not work with this torch: {type(error).__name__}: {error}", "wrong")
+        said = say("does not work with this torch: {type}: {error}", type=type(error).__name__, error=str(error))
+        yield Line(topic, said, "wrong")
         return
-    yield Line("simulation", f"works: of two simulated devices, a tensor moved to the second is on {device}")
-    yield Line("simulation", "stands in for cuda, mps and xpu; values are computed on the CPU, timings mean nothing")
-    yield Line(
-        "simulation", "does not cover custom CUDA kernels, Triton, CUDA graphs: these say so when called", "note"
-    )
+    works = say("works: of two simulated devices, a tensor moved to the second is on {device}", device=str(device))
+    yield Line(topic, works)
+    yield Line(topic, say("stands in for cuda, mps and xpu; values are computed on the CPU, timings mean nothing"))
+    yield Line(topic, say("does not cover custom CUDA kernels, Triton, CUDA graphs: these say so when called"), "note")

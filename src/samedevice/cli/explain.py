@@ -14,31 +14,32 @@ from samedevice.errors import UsageError
 from samedevice.explaining.explain import explain
 from samedevice.findings import Finding, Report
 from samedevice.linting.lint import lint
+from samedevice.texts import say, shown
 
 __all__ = ["main"]
 
-_EXAMPLES = """\
+_EXAMPLES = say(
+    """\
   python train.py 2>&1 | samedevice explain -       what another program printed
   samedevice explain error.log                      a file
   samedevice explain                                paste it, then Ctrl-D
 
 exit status: 0 explained, 1 no device fault in the text, 2 the text could not be read."""
+)
 
 
 def main(argv: list[str]) -> int:
     """Explain the text that `argv` names; see `samedevice explain --help`."""
-    parser = Parser("explain", "Explain a traceback or an error line: cause, place, how to mend it.", _EXAMPLES)
+    parser = Parser("explain", say("Explain a traceback or an error line: cause, place, how to mend it."), _EXAMPLES)
     parser.add_argument(
-        "file", nargs="?", default="-", metavar="FILE", help="a text file; - or nothing: standard input"
+        "file", nargs="?", default="-", metavar="FILE", help=shown(say("a text file; - or nothing: standard input"))
     )
     parser.add_argument("--format", choices=[name for name in reports.RENDERERS if name != "html"], default="text")
     options = parser.parse_args(argv)
     finding = explain(_read(options.file))
     if finding is None:
-        print(
-            "samedevice explain: no device fault here: no line of this text is an error of PyTorch about devices",
-            file=sys.stderr,
-        )
+        none = say("no device fault here: no line of this text is an error of PyTorch about devices")
+        print(f"samedevice explain: {shown(none)}", file=sys.stderr)
         return 1
     report = Report(findings=(_with_source(finding),), outcome="finding")
     if options.format == "text":
@@ -79,14 +80,14 @@ def _read(file: str) -> str:
     try:
         return _decoded(Path(file).read_bytes())
     except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror or error}") from None
+        raise UsageError(say("cannot read {file}: {reason}", file=file, reason=error.strerror or str(error))) from None
 
 
 def _read_input() -> str:
     if sys.stdin is None:
-        raise UsageError("there is no standard input; name a file")
+        raise UsageError(say("there is no standard input; name a file"))
     if sys.stdin.isatty():
-        print("Paste the traceback, then Ctrl-D (Ctrl-Z and Enter on Windows):", file=sys.stderr)
+        print(shown(say("Paste the traceback, then Ctrl-D (Ctrl-Z and Enter on Windows):")), file=sys.stderr)
     if not isinstance(sys.stdin, io.TextIOWrapper):
         return sys.stdin.read()
     return _decoded(sys.stdin.buffer.read())

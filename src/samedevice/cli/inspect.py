@@ -9,27 +9,33 @@ from dataclasses import asdict
 import samedevice
 from samedevice.checkpoints import Checkpoint, Entry, inspect
 from samedevice.cli.arguments import Parser
-from samedevice.reports.wording import count, printable
+from samedevice.reports.columns import pad
+from samedevice.reports.wording import printable
+from samedevice.texts import Text, say, say_number, shown
 
 __all__ = ["main"]
 
 MOST_ENTRIES = 40
 MOST_CLASSES = 8
-_EXAMPLES = """\
+_EXAMPLES = say(
+    """\
   samedevice inspect model.pt
   samedevice inspect --all model.pt            every tensor
   samedevice inspect --format json model.pt
 
 exit status: 0 read, 2 unreadable, or unsafe: its pickle would run code (it is named and not run)."""
+)
 
 
 def main(argv: list[str]) -> int:
     """Print what a checkpoint holds; see `samedevice inspect --help`."""
     parser = Parser(
-        "inspect", "Show devices, shapes and sizes in a checkpoint, without running its pickles.", _EXAMPLES
+        "inspect", say("Show devices, shapes and sizes in a checkpoint, without running its pickles."), _EXAMPLES
     )
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a file of torch.save, torch.jit.save or safetensors")
-    parser.add_argument("--all", action="store_true", help=f"list every tensor, not the first {MOST_ENTRIES}")
+    kinds = say("a file of torch.save, torch.jit.save or safetensors")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help=shown(kinds))
+    every = say("list every tensor, not the first {number}", number=MOST_ENTRIES)
+    parser.add_argument("--all", action="store_true", help=shown(every))
     parser.add_argument("--format", choices=("text", "json"), default="text")
     options = parser.parse_args(argv)
     checkpoint = inspect(options.checkpoint)
@@ -37,7 +43,7 @@ def main(argv: list[str]) -> int:
         print(_json(checkpoint))
     else:
         lines = _text(checkpoint, len(checkpoint.entries) if options.all else MOST_ENTRIES)
-        print("\n".join(map(printable, lines)))
+        print("\n".join(printable(shown(line)) for line in lines))
     return 0
 
 
@@ -49,24 +55,40 @@ def _json(checkpoint: Checkpoint) -> str:
 
 def _text(checkpoint: Checkpoint, most: int) -> Iterator[str]:
     listed = checkpoint.entries
-    yield f"{checkpoint.file}: {checkpoint.format}, {count(len(listed), 'tensor')}, {_size(checkpoint.bytes)}"
+    yield say(
+        "{file}: {format}, {tensors}, {size}",
+        file=checkpoint.file,
+        format=checkpoint.format,
+        tensors=_tensors(len(listed)),
+        size=_size(checkpoint.bytes),
+    )
     for device in dict.fromkeys(entry.device for entry in listed):
         here = [entry for entry in listed if entry.device == device]
-        yield f"  {device or 'any device'}: {count(len(here), 'tensor')}, {_size(sum(entry.bytes for entry in here))}"
+        yield say(
+            "  {device}: {tensors}, {size}",
+            device=device or say("any device"),
+            tensors=_tensors(len(here)),
+            size=_size(sum(entry.bytes for entry in here)),
+        )
     if listed:
         yield ""
     width = max((len(entry.path) for entry in listed[:most]), default=0)
     yield from (_line(entry, min(width, 60)) for entry in listed[:most])
     if len(listed) > most:
-        yield f"… and {len(listed) - most} more; --all lists them"
+        yield say("… and {number} more; --all lists them", number=len(listed) - most)
     yield from _advice(checkpoint)
+
+
+def _tensors(number: int) -> Text:
+    return say_number("{number} tensor", "{number} tensors", number)
 
 
 def _line(entry: Entry, width: int) -> str:
     shape = "" if entry.shape is None else f"[{', '.join(map(str, entry.shape))}]"
-    text = f"{entry.path:<{width}}  {entry.device or '-':<7} {_size(entry.bytes):>8}  {entry.dtype}{shape}"
+    text = f"{pad(entry.path, width)}  {entry.device or '-':<7} {_size(entry.bytes):>8}  {entry.dtype}{shape}"
     if entry.storage_bytes > 2 * entry.bytes + 1024 and entry.kind != "storage":
-        text += f"  (a part of {_size(entry.storage_bytes)}: save a .clone() to keep the file small)"
+        whole = _size(entry.storage_bytes)
+        return say("{tensor}  (a part of {size}: save a .clone() to keep the file small)", tensor=text, size=whole)
     return text
 
 
@@ -74,15 +96,18 @@ def _advice(checkpoint: Checkpoint) -> Iterator[str]:
     elsewhere = [device for device in checkpoint.devices if device not in ("cpu", "meta")]
     if elsewhere:
         yield ""
-        yield f"torch.load puts tensors back on {', '.join(elsewhere)} and fails where that is missing."
-        yield 'Mend: torch.load(path, map_location="cpu"), then move what is needed (cause SD113)'
+        devices = ", ".join(elsewhere)
+        yield say("torch.load puts tensors back on {devices} and fails where that is missing.", devices=devices)
+        yield say('Mend: torch.load(path, map_location="cpu"), then move what is needed (cause SD113)')
     if checkpoint.classes and checkpoint.format != "torchscript":
         yield ""
-        yield "Besides tensors it holds objects of:"
+        yield say("Besides tensors it holds objects of:")
         yield from (f"  {name}" for name in checkpoint.classes[:MOST_CLASSES])
         if len(checkpoint.classes) > MOST_CLASSES:
-            yield f"  … and {len(checkpoint.classes) - MOST_CLASSES} more"
-        yield "For these torch.load wants weights_only=False or torch.serialization.add_safe_globals: trust the source."
+            yield say("  … and {number} more", number=len(checkpoint.classes) - MOST_CLASSES)
+        yield say(
+            "For these torch.load wants weights_only=False or torch.serialization.add_safe_globals: trust the source."
+        )
 
 
 def _size(bytes_: int) -> str:

@@ -12,17 +12,18 @@ from collections.abc import Sequence
 import samedevice
 from samedevice.cli.arguments import print_anything
 from samedevice.errors import SameDeviceError, UsageError
+from samedevice.texts import say, shown
 
 __all__ = ["main"]
 
 COMMANDS = {
-    "run": "run a script as python does, and explain the device faults that it meets",
-    "lint": "find device faults in source files, without running them",
-    "fix": "edit a script until it has no device fault left that can be mended",
-    "explain": "explain a pasted traceback or error line",
-    "inspect": "show devices, shapes and sizes in a checkpoint, without running its pickles",
-    "causes": "the catalogue of causes: each with a wrong and a right example",
-    "doctor": "what this machine, its torch and its drivers can do",
+    "run": say("run a script as python does, and explain the device faults that it meets"),
+    "lint": say("find device faults in source files, without running them"),
+    "fix": say("edit a script until it has no device fault left that can be mended"),
+    "explain": say("explain a pasted traceback or error line"),
+    "inspect": say("show devices, shapes and sizes in a checkpoint, without running its pickles"),
+    "causes": say("the catalogue of causes: each with a wrong and a right example"),
+    "doctor": say("what this machine, its torch and its drivers can do"),
 }
 """Each command is `samedevice/cli/<name>.py` with a `main(argv) -> int`."""
 
@@ -77,7 +78,8 @@ def _main(arguments: list[str]) -> int:
     except UsageError as error:
         known = name if name in COMMANDS else ""
         asked = " ".join(part for part in ("samedevice", known) if part)
-        print(f"{asked}: {str(error).rstrip('.')}; see `{asked} --help`", file=sys.stderr)
+        hint = shown(say("{problem}; see `{command} --help`", problem=str(error).rstrip(".。"), command=asked))
+        print(f"{asked}: {hint}", file=sys.stderr)
     except SameDeviceError as error:
         print(f"samedevice {name}: {error}", file=sys.stderr)
     return 2
@@ -86,20 +88,25 @@ def _main(arguments: list[str]) -> int:
 def _command(name: str, arguments: list[str]) -> int:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"you may mean `{near[0]}`" if near else f"commands are {', '.join(COMMANDS)}"
-        raise UsageError(f"there is no command {name!r}; {hint}")
+        if near:
+            raise UsageError(say("there is no command {name!r}; you may mean `{near}`", name=name, near=near[0]))
+        listed = ", ".join(COMMANDS)
+        raise UsageError(say("there is no command {name!r}; commands are {commands}", name=name, commands=listed))
     module = importlib.import_module(f"samedevice.cli.{name}")
     return int(module.main(arguments))
 
 
 def _help() -> str:
-    listed = "\n".join(f"  {name:<9} {summary}" for name, summary in COMMANDS.items())
-    return f"""usage: samedevice COMMAND …
+    listed = "\n".join(f"  {name:<9} {shown(summary)}" for name, summary in COMMANDS.items())
+    return shown(
+        say(
+            """\
+usage: samedevice COMMAND …
 
 Every PyTorch tensor on the right device: run, explain, lint and fix, with or without a GPU.
 
 commands:
-{listed}
+{commands}
 
 examples:
   samedevice run --simulate cuda train.py --epochs 1     no GPU needed
@@ -107,7 +114,10 @@ examples:
   samedevice lint src/                                   the source alone, torch not needed
   python train.py 2>&1 | samedevice explain -            a traceback from another machine
 
-`samedevice COMMAND --help` tells more; --version prints the version."""
+`samedevice COMMAND --help` tells more; --version prints the version.""",
+            commands=listed,
+        )
+    )
 
 
 if __name__ == "__main__":

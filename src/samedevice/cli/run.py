@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import TextIO
 
 from samedevice import reports
-from samedevice.cli.arguments import Parser, colours, split_program, write
+from samedevice.cli.arguments import SIMULATE, Parser, colours, split_program, write
 from samedevice.errors import UsageError
 from samedevice.findings import Report
 from samedevice.running import RunOptions, run
+from samedevice.texts import Text, say, shown
 
 __all__ = ["main"]
 
 _WRITERS = {"json": reports.to_json, "html": reports.to_html, "sarif": reports.to_sarif}
-_EXAMPLES = """\
+_EXAMPLES = say(
+    """\
   samedevice run train.py --epochs 1                   on the devices that are here
   samedevice run --simulate cuda train.py              as on a machine with one GPU, without one
   samedevice run --simulate cuda:2 -m mypackage.train  two devices, cuda:0 and cuda:1; a module
@@ -26,6 +28,7 @@ _EXAMPLES = """\
 
 exit status: the script's own; 1 where a device fault was found, also one that raised nothing; 2 for wrong usage or a
 script that cannot be read."""
+)
 
 
 def main(argv: list[str]) -> int:
@@ -47,17 +50,18 @@ def main(argv: list[str]) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(
-        "run", "Run a script as `python SCRIPT ARGS` does, and explain the device faults that it meets.", _EXAMPLES
-    )
+    does = say("Run a script as `python SCRIPT ARGS` does, and explain the device faults that it meets.")
+    parser = Parser("run", does, _EXAMPLES)
     parser.usage = "samedevice run [options] SCRIPT [ARGS …]\n       samedevice run [options] -m MODULE [ARGS …]"
-    parser.add_argument("--simulate", metavar="DEVICE[:N]", help="run on N simulated devices: cuda, cuda:2, mps, xpu …")
+    parser.add_argument("--simulate", metavar="DEVICE[:N]", help=shown(SIMULATE))
     for name in _WRITERS:
-        parser.add_argument(f"--{name}", metavar="FILE", help=f"write the report to FILE as {name.upper()}")
+        parser.add_argument(
+            f"--{name}", metavar="FILE", help=shown(say("write the report to FILE as {format}", format=name.upper()))
+        )
     parser.add_argument(
         "--no-origins",
         action="store_true",
-        help="do not record where tensors come from: a simulated run is faster and its answers less exact",
+        help=shown(say("do not record where tensors come from: a simulated run is faster and its answers less exact")),
     )
     return parser
 
@@ -67,7 +71,7 @@ def _run_options(options: Namespace, program: list[str]) -> RunOptions:
     if module:
         program = program[1:]
     if not program:
-        raise UsageError(f"expected a {'module after -m' if module else 'script'}")
+        raise UsageError(say("expected a module after -m") if module else say("expected a script"))
     return RunOptions(
         target=program[0],
         args=tuple(program[1:]),
@@ -85,13 +89,20 @@ def _report_files(options: Namespace, target: str) -> dict[str, str]:
     """
     asked = {name: path for name in _WRITERS if (path := getattr(options, name)) is not None}
     files = {name: str(Path(path).absolute()) for name, path in asked.items()}
-    taken = {os.path.realpath(target): "the script"}
+    taken: dict[str, str | None] = {os.path.realpath(target): None}
     for name, file in files.items():
-        if before := taken.get(os.path.realpath(file)):
-            raise UsageError(f"cannot write {asked[name]}: that is {before}")
+        real = os.path.realpath(file)
+        if real in taken:
+            raise UsageError(_taken(asked[name], taken[real]))
         if Path(file).is_file() or not Path(file).exists():  # /dev/null takes any number
-            taken[os.path.realpath(file)] = f"the file of --{name}"
+            taken[real] = name
     return files
+
+
+def _taken(file: str, by: str | None) -> Text:
+    if by is None:
+        return say("cannot write {file}: that is the script", file=file)
+    return say("cannot write {file}: that is the file of --{option}", file=file, option=by)
 
 
 def _make_way(file: str) -> None:
@@ -106,11 +117,11 @@ def _make_way(file: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
-            raise UsageError(f"cannot write {file}: it is a folder")
+            raise UsageError(say("cannot write {file}: it is a folder", file=file))
         if path.is_file() and not path.is_symlink():
             path.unlink()
     except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror or error}") from None
+        raise UsageError(say("cannot write {file}: {reason}", file=file, reason=error.strerror or str(error))) from None
 
 
 def _explain(report: Report, stream: TextIO | None) -> None:

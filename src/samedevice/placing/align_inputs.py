@@ -20,6 +20,7 @@ from samedevice.placing.inside import tensors_inside
 from samedevice.placing.lengths import has_recurrence, keep_lengths
 from samedevice.placing.module_tensors import instance_attributes, registered_tensors
 from samedevice.placing.move_to_device import move_to_device
+from samedevice.texts import say, say_number, shown
 from samedevice.trees.path import Path, item
 from samedevice.usercode import user_frame
 
@@ -48,7 +49,7 @@ def align_inputs(model: nn.Module) -> AlignedInputs:
         UsageError: `model` is no module.
     """
     if not isinstance(model, nn.Module):
-        raise UsageError(f"align_inputs takes a module, not {type(model).__name__}")
+        raise UsageError(say("align_inputs takes a module, not {type}", type=type(model).__name__))
     return AlignedInputs(model)
 
 
@@ -120,11 +121,18 @@ class _Aligner:
         self.warned.add(site)
         names = [name for name, _ in changed]
         origins = listed(list(dict.fromkeys(str(tensor.device) for _, tensor in changed)))
-        message = (
-            f"{module} is on {device} and was given {listed(names)} on {origins}: moved by align_inputs. "
-            f"Mend: move {'it' if len(names) == 1 else 'them'} to {device} before the call."
+        message = say_number(
+            "{module} is on {device} and was given {names} on {origins}: moved by align_inputs. "
+            "Mend: move it to {device} before the call.",
+            "{module} is on {device} and was given {names} on {origins}: moved by align_inputs. "
+            "Mend: move them to {device} before the call.",
+            len(names),
+            module=module,
+            device=str(device),
+            names=listed(names),
+            origins=origins,
         )
-        warnings.warn_explicit(message, UserWarning, *site)
+        warnings.warn_explicit(shown(message), UserWarning, *site)
 
 
 def _entry(module: nn.Module) -> torch.device | None:

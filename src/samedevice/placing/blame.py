@@ -7,6 +7,7 @@ from typing import Literal
 
 from samedevice.causes.catalogue import SLUGS
 from samedevice.findings import Culprit, Finding, Fix, Operand, Placement
+from samedevice.texts import say
 
 __all__ = ["blame", "joins_any", "listed"]
 
@@ -29,7 +30,7 @@ def blame(
     Args:
         code: the cause, e.g. "SD201".
         astray: the tensors in the wrong place, at least one.
-        message: one sentence without its full stop.
+        message: one sentence.
         fix: how to mend it.
         name: what to call them together; without it, the first one's path.
         expected: where they should be.
@@ -44,7 +45,7 @@ def blame(
     return Finding(
         code=code,
         cause=SLUGS[code],
-        message=f"{message}.",
+        message=message,
         location=None,
         severity=severity,
         culprit=Culprit(
@@ -72,5 +73,7 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     """Names for a sentence: "a", "a and b", "a, b, c and 4 more"."""
     shown, rest = list(names[:most]), len(names) - most
     if rest > 0:
-        return f"{', '.join(shown)} and {rest} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        return say("{names} and {number} more", names=", ".join(shown), number=rest)
+    if len(shown) > 1:
+        return say("{names} and {last}", names=", ".join(shown[:-1]), last=shown[-1])
+    return shown[0] if shown else ""

@@ -16,6 +16,7 @@ from samedevice.placing.move_itself import move_itself
 from samedevice.placing.move_tensors import move_tensors
 from samedevice.placing.state_dicts import steps_that_stay
 from samedevice.placing.undo import Undo
+from samedevice.texts import say
 from samedevice.trees.replace import PartError, Tree, replace, scan
 from samedevice.trees.walk import walk
 
@@ -123,9 +124,20 @@ def move_error(obj: Any, root: str, part: Any, cause: BaseException | None, devi
     Returns:
         A `MoveError`, which is also an out-of-memory error where that is the cause.
     """
-    path = next((path for path, value in walk(obj, root) if value is part), f"an attribute of a tensor in {root}")
-    origin = f"on {part.device}" if type(part) is Tensor else f"of type {type(part).__qualname__}"
+    path = next((str(path) for path, value in walk(obj, root) if value is part), None)
+    name = say("an attribute of a tensor in {name}", name=root) if path is None else path
+    told = {"name": name, "device": str(device), "type": type(cause).__name__, "cause": str(cause)}
     kind = _MoveOutOfMemory if isinstance(cause, torch.OutOfMemoryError) else MoveError
     return kind(
-        f"{path}, {origin}, could not be moved to {device}; nothing was changed. {type(cause).__name__}: {cause}"
+        say(
+            "{name}, on {origin}, could not be moved to {device}; nothing was changed. {type}: {cause}",
+            origin=str(part.device),
+            **told,
+        )
+        if type(part) is Tensor
+        else say(
+            "{name}, of type {origin}, could not be moved to {device}; nothing was changed. {type}: {cause}",
+            origin=type(part).__qualname__,
+            **told,
+        )
     )

@@ -18,6 +18,7 @@ from samedevice.placing.blame import joins_any, listed
 from samedevice.placing.collect import Collection, collect
 from samedevice.placing.judge import Flow, is_on_purpose, judge
 from samedevice.placing.routes import is_dispatched, moves_inputs, starts_from
+from samedevice.texts import say, say_number
 
 __all__ = ["check"]
 
@@ -86,12 +87,12 @@ def _notes(found: Collection, flow: Flow, findings: Sequence[Finding]) -> Iterat
     model = [placement for placement in found.placements if placement.role == "model"]
     if is_on_purpose(model, flow):
         on = listed(list(dict.fromkeys(placement.device for placement in model if not placement.holder)), most=8)
-        yield f"The model is on several devices ({on}); that is taken as on purpose."
+        yield say("The model is on several devices ({devices}); that is taken as on purpose.", devices=on)
     if flow.moves_inputs:
-        yield "The model moves its inputs itself, so the batch may be anywhere."
+        yield say("The model moves its inputs itself, so the batch may be anywhere.")
     lengths = [placement.path for placement in found.placements if placement.kind == "length"]
     if lengths:
-        yield f"{listed(lengths)} may stay on the CPU: `pack_padded_sequence` wants lengths there."
+        yield say("{names} may stay on the CPU: `pack_padded_sequence` wants lengths there.", names=listed(lengths))
     blamed = {operand.name for finding in findings for operand in finding.operands}
     quiet = [p for p in found.placements if p.holder and p.path not in blamed]
     yield from _unregistered([p for p in quiet if not joins_any(p)], [p for p in quiet if joins_any(p)])
@@ -100,7 +101,12 @@ def _notes(found: Collection, flow: Flow, findings: Sequence[Finding]) -> Iterat
 def _unregistered(in_place: Sequence[Placement], small: Sequence[Placement]) -> Iterator[str]:
     if in_place:
         names = list(dict.fromkeys(placement.holder or "" for placement in in_place))
-        yield f"{listed(names)} will not follow a later `.to()`, and {'is' if len(names) == 1 else 'are'} in place now."
+        yield say_number(
+            "{names} will not follow a later `.to()`, and is in place now.",
+            "{names} will not follow a later `.to()`, and are in place now.",
+            len(names),
+            names=listed(names),
+        )
     if small:
         names = [placement.path for placement in small]
-        yield f"{listed(names)}: 0-dim on the CPU, which pointwise operations take beside any device."
+        yield say("{names}: 0-dim on the CPU, which pointwise operations take beside any device.", names=listed(names))

@@ -17,6 +17,7 @@ from samedevice.placing.lengths import are_lengths, has_recurrence
 from samedevice.placing.module_tensors import ModuleTensor, instance_attributes, registered_tensors
 from samedevice.placing.optimizer_tensors import held_parameters, optimizers_within, own_tensors
 from samedevice.placing.plain_tensors import plain_tensors
+from samedevice.texts import say
 from samedevice.trees.path import Path, attribute, item
 
 __all__ = ["Collection", "collect", "modules_within"]
@@ -91,7 +92,13 @@ def modules_within(value: Any, name: str) -> dict[str, nn.Module]:
     if isinstance(value, (list, tuple, dict)):
         below = [(str(Path(name) / step), part) for step, part in parts(value)]
         return {path: module for inner, part in below for path, module in modules_within(part, inner).items()}
-    raise UsageError(f"{name} is a {type(value).__name__}; give a module, or a list, tuple or dict of modules")
+    raise UsageError(
+        say(
+            "{name} is a {type}; give a module, or a list, tuple or dict of modules",
+            name=name,
+            type=type(value).__name__,
+        )
+    )
 
 
 def _placement(role: str, path: str, tensor: torch.Tensor, kind: str, **more: Any) -> Placement:
@@ -136,7 +143,9 @@ def _of_optimizer(
     optimizers = list(optimizers_within(optimizer, "optimizer"))
     if not optimizers:
         kind = type(optimizer).__name__
-        raise UsageError(f"optimizer is a {kind}; give an optimizer, or a list, tuple or dict of optimizers")
+        raise UsageError(
+            say("optimizer is a {type}; give an optimizer, or a list, tuple or dict of optimizers", type=kind)
+        )
     for path, one in optimizers:
         # What an optimizer keeps inside itself (a helper for its warm-up) may have parameters of its own.
         inner = any(

@@ -23,6 +23,7 @@ from samedevice.placing.blame import blame, joins_any, listed
 from samedevice.placing.cover import cover
 from samedevice.placing.judge_optimizer import judge_optimizer
 from samedevice.placing.judge_passed_by import judge_passed_by
+from samedevice.texts import Text, say, say_number
 
 __all__ = ["Flow", "home_of_model", "is_on_purpose", "judge"]
 
@@ -117,31 +118,41 @@ def _model(model: Sequence[Placement], batch: Sequence[Placement], flow: Flow) -
     if not astray:
         awaited = next((d for d in _devices(batch) if _rank(d) > _rank(home)), None)
         if flow.device is None and awaited and not flow.moves_inputs:
-            yield _left_behind("SD102", registered, registered, awaited, "The inputs are there already.")
+            yield _left_behind("SD102", registered, registered, awaited, say("The inputs are there already."))
         return
     names = cover([p.path for p in astray], [p.path for p in registered])
     if flow.starts_from is not None:
-        yield _left_behind("SD116", astray, registered, home, "DataParallel starts from the first of its device_ids.")
+        reason = say("DataParallel starts from the first of its device_ids.")
+        yield _left_behind("SD116", astray, registered, home, reason)
     elif len(flow.models) > 1 and set(names) < set(flow.models):
-        yield _left_behind("SD119", astray, registered, home, "The other model is there already.")
+        yield _left_behind("SD119", astray, registered, home, say("The other model is there already."))
     elif len(astray) == len(registered):
-        yield _left_behind("SD102", astray, registered, home, f"{home} was asked for.")
+        yield _left_behind("SD102", astray, registered, home, say("{device} was asked for.", device=home or ""))
     else:
         there = len(registered) - len(astray)
-        yield _left_behind("SD115", astray, registered, home, f"{there} of {len(registered)} tensors are on {home}.")
+        reason = say("{there} of {all} tensors are on {device}.", there=there, all=len(registered), device=home or "")
+        yield _left_behind("SD115", astray, registered, home, reason)
 
 
 def _left_behind(
     code: str, astray: Sequence[Placement], registered: Sequence[Placement], expected: str | None, reason: str
 ) -> Finding:
     names = cover([placement.path for placement in astray], [placement.path for placement in registered])
-    fix = f'{names[0]}.to("{expected}")'
+    fix: str = f'{names[0]}.to("{expected}")'
     if astray[0].device == "meta":
-        fix = f'{names[0]}.to_empty(device="{expected}"), then load its weights: on meta it has none'
+        made = f'{names[0]}.to_empty(device="{expected}")'
+        fix = say("{code}, then load its weights: on meta it has none", code=made)
     return blame(
         code,
         astray,
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} on {_on(astray)}, not on {expected}",
+        say_number(
+            "{names} is on {device}, not on {expected}.",
+            "{names} are on {device}, not on {expected}.",
+            len(names),
+            names=listed(names),
+            device=_on(astray),
+            expected=expected or "",
+        ),
         name=names[0],
         expected=expected,
         reasons=(reason,),
@@ -156,7 +167,12 @@ def _buffers_apart(registered: Sequence[Placement]) -> Iterator[Finding]:
             yield blame(
                 "SD115",
                 [buffer],
-                f"{buffer.path} is on {buffer.device}, the parameters of its module are on {buffer.owner_device}",
+                say(
+                    "{name} is on {device}, the parameters of its module are on {expected}.",
+                    name=buffer.path,
+                    device=buffer.device,
+                    expected=buffer.owner_device or "",
+                ),
                 expected=buffer.owner_device,
                 fix=f'{buffer.path} = {buffer.path}.to("{buffer.owner_device}")',
             )
@@ -173,11 +189,31 @@ def _batch(batch: Sequence[Placement], wanted: Sequence[str]) -> Iterator[Findin
     yield blame(
         "SD108" if partly else "SD101",
         astray,
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} on {_on(astray)}, the model is on {listed(wanted)}",
+        _apart(names, astray, wanted),
         name=names[0],
         expected=wanted[0],
-        reasons=(f"{len(inputs) - len(astray)} of the batch's {len(inputs)} tensors are in place.",) if partly else (),
+        reasons=(_in_place(len(inputs) - len(astray), len(inputs)),) if partly else (),
         fix=f'batch = samedevice.move_to_device(batch, "{wanted[0]}")',
+    )
+
+
+def _apart(names: Sequence[str], astray: Sequence[Placement], wanted: Sequence[str]) -> Text:
+    return say_number(
+        "{names} is on {device}, the model is on {expected}.",
+        "{names} are on {device}, the model is on {expected}.",
+        len(names),
+        names=listed(names),
+        device=_on(astray),
+        expected=listed(wanted),
+    )
+
+
+def _in_place(there: int, total: int) -> Text:
+    return say_number(
+        "{number} of the batch's {all} tensors is in place.",
+        "{number} of the batch's {all} tensors are in place.",
+        there,
+        all=total,
     )
 
 
@@ -187,9 +223,14 @@ def _gradients(model: Sequence[Placement]) -> Iterator[Finding]:
             yield blame(
                 "SD900",
                 [gradient],
-                f"{gradient.path} is on {gradient.device}, its parameter on {gradient.owner_device}",
+                say(
+                    "{name} is on {device}, its parameter on {expected}.",
+                    name=gradient.path,
+                    device=gradient.device,
+                    expected=gradient.owner_device or "",
+                ),
                 expected=gradient.owner_device,
-                reasons=("The next backward adds to a gradient that was left behind when `.data` was moved.",),
+                reasons=(say("The next backward adds to a gradient that was left behind when `.data` was moved."),),
                 fix="optimizer.zero_grad(set_to_none=True)",
             )
 
@@ -201,13 +242,14 @@ def _criterion(criterion: Sequence[Placement], wanted: Sequence[str]) -> Iterato
         return
     names = [placement.path for placement in astray]
     if astray[0].kind == "argument":
-        moved, reason = names[0], "What `functools.partial` holds is moved by no `.to()`."
+        moved, reason = names[0], say("What `functools.partial` holds is moved by no `.to()`.")
     else:
-        moved, reason = "criterion", "A loss that holds tensors is a module as well: it moves by a `.to()` of its own."
+        moved = "criterion"
+        reason = say("A loss that holds tensors is a module as well: it moves by a `.to()` of its own.")
     yield blame(
         "SD122",
         astray,
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} on {_on(astray)}, the model is on {listed(wanted)}",
+        _apart(names, astray, wanted),
         expected=wanted[0],
         reasons=(reason,),
         fix=f'{moved} = {moved}.to("{wanted[0]}")',

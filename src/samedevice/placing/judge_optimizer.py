@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from samedevice.findings import Finding, Placement
 from samedevice.placing.blame import blame, listed
+from samedevice.texts import Text, say, say_number
 
 __all__ = ["judge_optimizer"]
 
@@ -36,9 +37,16 @@ def _state(tensors: Sequence[Placement], device: str, expected: str) -> Finding:
     return blame(
         "SD201",
         tensors,
-        f"{_are(tensors, device)} and needed on {expected}",
+        say_number(
+            "{names} is on {device} and needed on {expected}.",
+            "{names} are on {device} and needed on {expected}.",
+            len(tensors),
+            **_places(tensors, device, expected),
+        ),
         expected=expected,
-        reasons=("A model's `.to()` moves parameters and gradients; what an optimizer keeps for them stays behind.",),
+        reasons=(
+            say("A model's `.to()` moves parameters and gradients; what an optimizer keeps for them stays behind."),
+        ),
         fix=SYNC,
     )
 
@@ -47,9 +55,15 @@ def _host_state(tensors: Sequence[Placement], device: str, expected: str) -> Fin
     return blame(
         "SD201",
         tensors,
-        f"{_are(tensors, device)} and read on the CPU",
+        say_number(
+            "{names} is on {device} and read on the CPU.",
+            "{names} are on {device} and read on the CPU.",
+            len(tensors),
+            names=listed([p.path for p in tensors]),
+            device=device,
+        ),
         expected=expected,
-        reasons=("Without `capturable` or `fused` each step waits until the device has sent the number.",),
+        reasons=(say("Without `capturable` or `fused` each step waits until the device has sent the number."),),
         fix=SYNC,
         severity="warning",
     )
@@ -59,16 +73,21 @@ def _attribute(tensors: Sequence[Placement], device: str, expected: str) -> Find
     return blame(
         "SD201",
         tensors,
-        f"{_are(tensors, device)}, the parameters are on {expected}",
+        say_number(
+            "{names} is on {device}, the parameters are on {expected}.",
+            "{names} are on {device}, the parameters are on {expected}.",
+            len(tensors),
+            **_places(tensors, device, expected),
+        ),
         expected=expected,
-        reasons=("It is an attribute of the optimizer and no part of its state, so nothing moves it.",),
+        reasons=(say("It is an attribute of the optimizer and no part of its state, so nothing moves it."),),
         fix=f'{tensors[0].path} = {tensors[0].path}.to("{expected}")',
         severity="warning",
     )
 
 
-def _are(tensors: Sequence[Placement], device: str) -> str:
-    return f"{listed([p.path for p in tensors])} {'is' if len(tensors) == 1 else 'are'} on {device}"
+def _places(tensors: Sequence[Placement], device: str, expected: str) -> dict[str, str]:
+    return {"names": listed([p.path for p in tensors]), "device": device, "expected": expected}
 
 
 def _parameters(optimizer: Sequence[Placement]) -> Iterator[Finding]:
@@ -77,25 +96,47 @@ def _parameters(optimizer: Sequence[Placement]) -> Iterator[Finding]:
         for kind in ("stale", "held", "unheld")
     )
     if stale:
-        names = [placement.path for placement in stale]
-        which = f"{listed(names)} {'is' if len(names) == 1 else 'are'} none" if held else "the optimizer has none"
-        missing = f" No optimizer trains {listed([p.path for p in unheld])} of the model." if unheld else ""
         yield blame(
             "SD202",
             stale,
-            f"{which} of the model's parameters",
+            _stale(stale) if held else say("the optimizer has none of the model's parameters."),
             name=None if held else "optimizer",
-            reasons=("The optimizer steps on tensors that the model no longer uses; nothing is raised." + missing,),
-            fix="make the optimizer after the last change to the model's parameters",
+            reasons=_why_stale(unheld),
+            fix=say("make the optimizer after the last change to the model's parameters"),
         )
     elif unheld:
-        names = [placement.path for placement in unheld]
         yield blame(
             "SD202",
             unheld,
-            f"{listed(names)} {'requires' if len(names) == 1 else 'require'} grad and no optimizer has "
-            f"{'it' if len(names) == 1 else 'them'}",
-            reasons=("A parameter that is added or replaced after the optimizer was made is not trained.",),
-            fix="optimizer.add_param_group({'params': [...]}), or requires_grad_(False) where it should stay as it is",
+            _unheld(unheld),
+            reasons=(say("A parameter that is added or replaced after the optimizer was made is not trained."),),
+            fix=say(
+                "optimizer.add_param_group({{'params': [...]}}), or requires_grad_(False) where it should stay as it is"
+            ),
             severity="warning",
         )
+
+
+def _stale(stale: Sequence[Placement]) -> Text:
+    return say_number(
+        "{names} is none of the model's parameters.",
+        "{names} are none of the model's parameters.",
+        len(stale),
+        names=listed([p.path for p in stale]),
+    )
+
+
+def _why_stale(unheld: Sequence[Placement]) -> tuple[Text, ...]:
+    steps = say("The optimizer steps on tensors that the model no longer uses; nothing is raised.")
+    if not unheld:
+        return (steps,)
+    return steps, say("No optimizer trains {names} of the model.", names=listed([p.path for p in unheld]))
+
+
+def _unheld(unheld: Sequence[Placement]) -> Text:
+    return say_number(
+        "{names} requires grad and no optimizer has it.",
+        "{names} require grad and no optimizer has them.",
+        len(unheld),
+        names=listed([p.path for p in unheld]),
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from samedevice.findings import Finding, Placement
 from samedevice.placing.blame import blame, joins_any
+from samedevice.texts import Text, say, say_number
 
 __all__ = ["judge_passed_by"]
 
@@ -52,7 +53,7 @@ def _elsewhere(holder: str, astray: Sequence[Placement], expected: str | None) -
     return blame(
         _code(holder, astray[0]),
         astray,
-        f"{_what(holder, astray)} on {astray[0].device}, the module that holds it is on {expected}",
+        _is_elsewhere(holder, astray, expected or ""),
         name=holder,
         expected=expected,
         reasons=(_why(astray[0]),),
@@ -65,7 +66,7 @@ def _left_when_moved(holder: str, tensors: Sequence[Placement]) -> Finding:
     return blame(
         _code(holder, tensors[0]),
         tensors,
-        f"{_what(holder, tensors)} on the CPU and will stay there when the model moves",
+        _will_stay(holder, tensors),
         name=holder,
         reasons=(_why(tensors[0]),),
         fix=_mend(holder, tensors),
@@ -73,11 +74,38 @@ def _left_when_moved(holder: str, tensors: Sequence[Placement]) -> Finding:
     )
 
 
-def _what(holder: str, tensors: Sequence[Placement]) -> str:
-    if len(tensors) == 1 and tensors[0].path == holder:
-        return f"{holder} is"
-    verb = "are" if len(tensors) > 1 else "is"
-    return f"{len(tensors)} tensor{'s' if len(tensors) > 1 else ''} in {holder} {verb}"
+def _is_elsewhere(holder: str, tensors: Sequence[Placement], expected: str) -> Text:
+    device = tensors[0].device
+    if _is_the_tensor(holder, tensors):
+        return say(
+            "{name} is on {device}, the module that holds it is on {expected}.",
+            name=holder,
+            device=device,
+            expected=expected,
+        )
+    return say_number(
+        "{number} tensor in {name} is on {device}, the module that holds it is on {expected}.",
+        "{number} tensors in {name} are on {device}, the module that holds it is on {expected}.",
+        len(tensors),
+        name=holder,
+        device=device,
+        expected=expected,
+    )
+
+
+def _will_stay(holder: str, tensors: Sequence[Placement]) -> Text:
+    if _is_the_tensor(holder, tensors):
+        return say("{name} is on the CPU and will stay there when the model moves.", name=holder)
+    return say_number(
+        "{number} tensor in {name} is on the CPU and will stay there when the model moves.",
+        "{number} tensors in {name} are on the CPU and will stay there when the model moves.",
+        len(tensors),
+        name=holder,
+    )
+
+
+def _is_the_tensor(holder: str, tensors: Sequence[Placement]) -> bool:
+    return len(tensors) == 1 and tensors[0].path == holder
 
 
 def _code(holder: str, placement: Placement) -> str:
@@ -93,16 +121,22 @@ def _code(holder: str, placement: Placement) -> str:
     return "SD121" if "metric" in attribute else "SD103"
 
 
-def _why(placement: Placement) -> str:
-    return {
-        "plain attribute": "A tensor that is a plain attribute is no buffer, so `.to()` passes it by.",
-        "container tensor": "A tensor in a plain list, tuple, dict or set is not registered, so `.to()` passes it by.",
-        "container parameter": "A parameter or a module in a plain container is not registered: `.to()` passes it "
-        "by, and `parameters()` does not list it.",
-        "helper tensor": "An object that is no module is unknown to `.to()`, and so are the tensors that it holds.",
-        "helper parameter": "A module that is held without being registered is moved by a `.to()` of its own only.",
-        "self-moved attribute": "The class has an `_apply` of its own, and that has not moved it.",
-    }[placement.kind]
+def _why(placement: Placement) -> Text:
+    return _WHY[placement.kind]
+
+
+_WHY = {
+    "plain attribute": say("A tensor that is a plain attribute is no buffer, so `.to()` passes it by."),
+    "container tensor": say("A tensor in a plain list, tuple, dict or set is not registered, so `.to()` passes it by."),
+    "container parameter": say(
+        "A parameter or a module in a plain container is not registered: `.to()` passes it by, and `parameters()` does "
+        "not list it."
+    ),
+    "helper tensor": say("An object that is no module is unknown to `.to()`, and so are the tensors that it holds."),
+    "helper parameter": say("A module that is held without being registered is moved by a `.to()` of its own only."),
+    "self-moved attribute": say("The class has an `_apply` of its own, and that has not moved it."),
+}
+"""Why `.to()` passes by a tensor of each kind."""
 
 
 def _mend(holder: str, tensors: Sequence[Placement]) -> str:
@@ -116,7 +150,16 @@ def _mend(holder: str, tensors: Sequence[Placement]) -> str:
         cls = f"{'Module' if of_modules else 'Parameter'}{'Dict' if by_name else 'List'}"
         return f"self.{attribute} = nn.{cls}({'{…}' if by_name else '[…]'})"
     if kind == "container tensor":
-        return f"register each tensor of self.{attribute} with self.register_buffer(name, tensor, persistent=False)"
+        return say(
+            "register each tensor of self.{attribute} with self.register_buffer(name, tensor, persistent=False)",
+            attribute=attribute,
+        )
     if kind == "helper parameter":
-        return f"self.{attribute}.to(device) beside the model's, or register the module as an attribute"
-    return f"register the tensors of self.{attribute} as buffers and make it from them where it is used"
+        return say(
+            "self.{attribute}.to(device) beside the model's, or register the module as an attribute",
+            attribute=attribute,
+        )
+    return say(
+        "register the tensors of self.{attribute} as buffers and make it from them where it is used",
+        attribute=attribute,
+    )

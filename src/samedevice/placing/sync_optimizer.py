@@ -15,6 +15,7 @@ from samedevice.errors import MoveError, UsageError
 from samedevice.placing.module_tensors import instance_attributes
 from samedevice.placing.move_tensors import move_tensors
 from samedevice.placing.optimizer_tensors import OptimizerTensor, optimizers_within, own_tensors, tables_by_parameter
+from samedevice.texts import say
 from samedevice.trees.containers import KINDS
 from samedevice.trees.inside import INSIDE
 from samedevice.trees.kinds import OPAQUE
@@ -45,7 +46,7 @@ def sync_optimizer(optimizer: Any) -> tuple[str, ...]:
     """
     found = list(optimizers_within(optimizer, "optimizer"))
     if not found:
-        raise UsageError(f"sync_optimizer takes an optimizer, not {type(optimizer).__name__}")
+        raise UsageError(say("sync_optimizer takes an optimizer, not {type}", type=type(optimizer).__name__))
     slots = [slot for _, one in found for slot in _slots(one)]
     tree = scan([mapping[key] for mapping, key in slots])
     within_reach = set(map(id, tree.leaves))
@@ -105,8 +106,14 @@ def _elsewhere(tensor: torch.Tensor, home: torch.device) -> torch.Tensor:
 
 def _move_error(one: OptimizerTensor, cause: BaseException | None) -> MoveError:
     return MoveError(
-        f"{one.path} could not be moved from {one.tensor.device} to {one.home}, and nothing was changed. "
-        f"{type(cause).__name__}: {cause}"
+        say(
+            "{name} could not be moved from {device} to {home}, and nothing was changed. {type}: {cause}",
+            name=str(one.path),
+            device=str(one.tensor.device),
+            home=str(one.home),
+            type=type(cause).__name__,
+            cause=str(cause),
+        )
     )
 
 

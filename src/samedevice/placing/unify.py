@@ -21,6 +21,7 @@ from samedevice.placing.module_tensors import registered_tensors
 from samedevice.placing.move_to_device import move_to_device
 from samedevice.placing.routes import is_spread
 from samedevice.placing.sync_optimizer import sync_optimizer
+from samedevice.texts import say, say_number
 from samedevice.trees.path import Path
 
 __all__ = ["Unified", "unify"]
@@ -77,9 +78,15 @@ def unify(
     ]
     moved = _move_batch(batch, target, list(models.values()))
     if moved is not batch:
-        notes.append(f"Moved to {target}: the batch.")
+        notes.append(say("Moved to {device}: the batch.", device=str(target)))
     if optimizer is not None and (names := sync_optimizer(optimizer)):
-        notes.append(f"Moved to its parameters: {len(names)} tensor{'s' if len(names) > 1 else ''} of the optimizer.")
+        notes.append(
+            say_number(
+                "Moved to its parameters: {number} tensor of the optimizer.",
+                "Moved to its parameters: {number} tensors of the optimizer.",
+                len(names),
+            )
+        )
     report = check(model, moved, optimizer, criterion, device=target, multi_device=multi_device)
     return Unified(replace(report, notes=(*notes, *report.notes)), moved)
 
@@ -97,7 +104,14 @@ def _move_modules(
             except MoveError as error:
                 raise type(error)(name + str(error).removeprefix("module")) from error.__cause__
         for source, number in astray.items():
-            yield f"Moved to {device}: {name}, {number} tensor{'s' if number > 1 else ''} from {source}."
+            yield say_number(
+                "Moved to {device}: {name}, {number} tensor from {source}.",
+                "Moved to {device}: {name}, {number} tensors from {source}.",
+                number,
+                device=str(device),
+                name=name,
+                source=str(source),
+            )
 
 
 def _astray(module: nn.Module, name: str, device: torch.device) -> Counter[torch.device]:

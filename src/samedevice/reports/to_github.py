@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from samedevice.findings import Finding, Report
 from samedevice.reports.wording import printable
+from samedevice.texts import say, shown
 
 __all__ = ["to_github"]
 
@@ -14,7 +15,7 @@ __all__ = ["to_github"]
 def to_github(report: Report) -> str:
     """`report` as one `::error` or `::warning` command a line."""
     lines = [_finding(finding) for finding in report.findings]
-    lines += [f"::error file={_property(error.file)}::{_data(error.message)}" for error in report.errors]
+    lines += [f"::error file={_property(error.file)}::{_data(shown(error.message))}" for error in report.errors]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -27,7 +28,9 @@ def _finding(finding: Finding) -> str:
             # Columns are only understood where the annotation is on one line.
             del known["col"], known["endColumn"]
         properties |= {key: str(value) for key, value in known.items() if value is not None}
-    text = finding.message + (f"\nMend: {finding.fix.summary}" if finding.fix else "")
+    text = shown(finding.message)
+    if finding.fix:
+        text += f"\n{shown(say('Mend: '))}{shown(finding.fix.summary)}"
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{finding.severity} {listed}::{_data(text)}"
 

@@ -12,6 +12,7 @@ import samedevice
 from samedevice.causes.catalogue import by_code
 from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Report
 from samedevice.reports import wording
+from samedevice.texts import language, say, shown
 
 __all__ = ["to_html"]
 
@@ -45,7 +46,7 @@ th { color: var(--soft); font-weight: 600; } ul { margin: .2rem 0; padding-left:
 """
 
 _PAGE = """<!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -77,15 +78,19 @@ def to_html(report: Report) -> str:
         The page; it refers to nothing outside itself.
     """
     parts = [_finding(finding) for finding in report.findings]
-    parts += [f"<article><h2>{_text(e.file)}</h2><p>{_text(e.message)}</p></article>" for e in report.errors]
+    parts += [f"<article><h2>{_text(e.file)}</h2><p>{_text(shown(e.message))}</p></article>" for e in report.errors]
     if report.placements:
-        parts.append(_section("What lives where", _list(wording.placement_lines(report))))
+        parts.append(_section(say("What lives where"), _list(wording.placement_lines(report))))
     if report.transfers:
         parts.append(_transfers(report))
     if report.notes:
-        parts.append(_section("Notes", _list(report.notes)))
+        parts.append(_section(say("Notes"), _list(report.notes)))
     return _PAGE.format(
-        title=escape(wording.headline(report)), style=_STYLE, body="\n".join(parts), version=samedevice.__version__
+        language=language().replace("_", "-"),
+        title=escape(wording.headline(report)),
+        style=_STYLE,
+        body="\n".join(parts),
+        version=samedevice.__version__,
     )
 
 
@@ -93,17 +98,17 @@ def _finding(finding: Finding) -> str:
     parts = [f"<h2>{_prose(finding.message)}</h2>"]
     parts.append(f'<p class="sub">{escape(finding.code)} {escape(finding.cause)}</p>')
     if finding.location:
-        parts += ["<h3>Where</h3>", _where(finding.location)]
+        parts += [_heading(say("Where")), _where(finding.location)]
     if finding.culprit:
-        parts += ["<h3>What is in the wrong place</h3>", _culprit(finding.culprit, finding.expected_device)]
+        parts += [_heading(say("What is in the wrong place")), _culprit(finding.culprit, finding.expected_device)]
     if finding.operands:
-        parts += ["<h3>What took part</h3>", _operands(finding.operands, finding.expected_device)]
-    parts += ["<h3>Why</h3>", _list(finding.reasons or (by_code(finding.code).why,))]
+        parts += [_heading(say("What took part")), _operands(finding.operands, finding.expected_device)]
+    parts += [_heading(say("Why")), _list(finding.reasons or (by_code(finding.code).why,))]
     if finding.fix:
-        parts += ["<h3>How to mend it</h3>", _fix(finding.fix)]
+        parts += [_heading(say("How to mend it")), _fix(finding.fix)]
     if finding.raised:
         raised = f"{finding.raised.type}: {finding.raised.message}"
-        parts += ["<h3>What PyTorch said</h3>", f'<pre class="said">{_text(raised)}</pre>']
+        parts += [_heading(say("What PyTorch said")), f'<pre class="said">{_text(raised)}</pre>']
     return f'<article class="{escape(finding.severity)}">{"".join(parts)}</article>'
 
 
@@ -113,7 +118,7 @@ def _where(location: Location) -> str:
 
 def _culprit(culprit: Culprit, expected: str | None) -> str:
     place = wording.culprit_place(culprit)
-    place = f", from {_text(place)}" if place else ""
+    place = _text(shown(say(", from {place}", place=place))) if place else ""
     facts = f"<div><code>{_text(culprit.name)}</code> {_chip(culprit.device, expected)}{place}</div>"
     return facts + _source(culprit.line, culprit.source)
 
@@ -126,7 +131,7 @@ def _chip(device: str | None, expected: str | None) -> str:
     if not device:
         return ""
     state = "" if expected is None else " on" if device == expected else " off"
-    wanted = f" (wanted: {escape(expected)})" if state == " off" and expected else ""
+    wanted = escape(shown(say(" (wanted: {device})", device=expected))) if state == " off" and expected else ""
     return f'<span class="chip{state}">{escape(device)}{wanted}</span>'
 
 
@@ -136,7 +141,7 @@ def _operands(operands: tuple[Operand, ...], expected: str | None) -> str:
         f"<td>{_chip(o.device, expected)}</td><td>{_text(_shape_and_dtype(o))}</td></tr>"
         for o in operands
     )
-    return f"<table><tr><th>tensor</th><th>argument</th><th>device</th><th>data</th></tr>{rows}</table>"
+    return f"<table>{_heads(say('tensor'), say('argument'), say('device'), say('data'))}{rows}</table>"
 
 
 def _shape_and_dtype(operand: Operand) -> str:
@@ -152,7 +157,8 @@ def _fix(fix: Fix) -> str:
         )
         parts.append(f'<div class="sub">{_text(edit.file)}:{edit.line}</div><pre>{lines}</pre>')
     if not fix.safe:
-        parts.append('<p class="sub">Look twice: this edit may change more than the device.</p>')
+        unsafe = shown(say("Look twice: this edit may change more than the device."))
+        parts.append(f'<p class="sub">{escape(unsafe)}</p>')
     return "".join(parts)
 
 
@@ -162,12 +168,20 @@ def _transfers(report: Report) -> str:
         f"<td>{t.count}</td><td>{t.bytes:,}</td></tr>"
         for t in report.transfers
     )
-    head = "<tr><th>line</th><th>copy</th><th>times</th><th>bytes</th></tr>"
-    return _section("Copies between devices", f"<table>{head}{rows}</table>")
+    head = _heads(say("line"), say("copy"), say("times"), say("bytes"))
+    return _section(say("Copies between devices"), f"<table>{head}{rows}</table>")
 
 
 def _section(title: str, body: str) -> str:
-    return f"<section><h3>{escape(title)}</h3>{body}</section>"
+    return f"<section>{_heading(title)}{body}</section>"
+
+
+def _heading(title: str) -> str:
+    return f"<h3>{escape(shown(title))}</h3>"
+
+
+def _heads(*titles: str) -> str:
+    return "<tr>" + "".join(f"<th>{escape(shown(title))}</th>" for title in titles) + "</tr>"
 
 
 def _list(items: tuple[str, ...] | list[str]) -> str:
@@ -179,5 +193,5 @@ def _text(text: str | None) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text in which backticks mark code."""
-    return re.sub("`([^`\n]+)`", r"<code>\1</code>", _text(text))
+    """Text in the reader's language, in which backticks mark code."""
+    return re.sub("`([^`\n]+)`", r"<code>\1</code>", _text(shown(text)))

@@ -26,6 +26,7 @@ from samedevice.errors import UsageError
 from samedevice.explaining.explain import explain
 from samedevice.findings import Finding, Outcome, Report
 from samedevice.running import interpreter, programs
+from samedevice.texts import say
 
 if TYPE_CHECKING:
     from samedevice.tracing.watch import Watch
@@ -118,7 +119,7 @@ def _enter_devices(options: RunOptions, stack: contextlib.ExitStack) -> tuple[tu
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise UsageError("--simulate needs torch, which is not installed here: pip install torch") from None
+        raise UsageError(say("--simulate needs torch, which is not installed here: pip install torch")) from None
 
     machine = stack.enter_context(simulate(options.simulate))
     return machine.names, stack.enter_context(watch()) if options.origins else None

@@ -14,6 +14,7 @@ from types import CodeType, ModuleType
 
 from samedevice.errors import UsageError
 from samedevice.running.interpreter import become_main
+from samedevice.texts import say
 
 __all__ = ["NothingToRun", "execute", "first_folder"]
 
@@ -55,7 +56,7 @@ def execute(target: str, *, module: bool) -> None:
     elif _holds_main(target):
         spec = PathFinder.find_spec("__main__", [os.path.realpath(target)])
         if spec is None:
-            raise NothingToRun(f"cannot run {target}: it holds no __main__.py")
+            raise NothingToRun(say("cannot run {target}: it holds no __main__.py", target=target))
     code = _script_code(target) if spec is None else _code_of(spec)
     exec(code, _new_main(code, spec).__dict__)
 
@@ -66,7 +67,7 @@ def _holds_main(path: str) -> bool:
 
 def _module_spec(name: str) -> ModuleSpec:
     if name.startswith(".") or name == "__main__":
-        raise NothingToRun(f"cannot run {name}: a module is named from the top, as in package.module")
+        raise NothingToRun(say("cannot run {name}: a module is named from the top, as in package.module", name=name))
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -76,7 +77,7 @@ def _module_spec(name: str) -> ModuleSpec:
             raise  # the package is there; it is an import of its own that failed
         spec = None
     if spec is None:
-        raise NothingToRun(f"no module {name!r} can be run from {Path.cwd()}")
+        raise NothingToRun(say("no module {name!r} can be run from {folder}", name=name, folder=str(Path.cwd())))
     return spec
 
 
@@ -84,7 +85,7 @@ def _code_of(spec: ModuleSpec) -> CodeType:
     get_code = getattr(spec.loader, "get_code", None)
     code = get_code(spec.name) if get_code else None
     if not isinstance(code, CodeType):
-        raise NothingToRun(f"cannot run {spec.name}: it has no Python code")
+        raise NothingToRun(say("cannot run {name}: it has no Python code", name=spec.name))
     return code
 
 
@@ -96,7 +97,9 @@ def _script_code(path: str) -> CodeType:
             compiled: CodeType | None = pkgutil.read_code(file)  # a .pyc file
         source = b"" if compiled else SourceFileLoader("__main__", absolute).get_data(absolute)
     except OSError as error:
-        raise NothingToRun(f"cannot open {path}: {error.strerror or error}") from None
+        raise NothingToRun(
+            say("cannot open {file}: {reason}", file=path, reason=error.strerror or str(error))
+        ) from None
     return compiled or compile(source, absolute, "exec", dont_inherit=True)
 
 
