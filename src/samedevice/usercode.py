@@ -33,7 +33,20 @@ def _is_user_path(filename: str) -> bool:
     normal = filename.replace("\\", "/")
     if "/site-packages/" in normal or "/dist-packages/" in normal:
         return False
-    return not filename.startswith(_library_roots())
+    return not (filename.startswith(_library_roots()) or _is_written_by_library(filename))
+
+
+def _is_written_by_library(filename: str) -> bool:
+    """Whether the file is a module of an installed package that lies elsewhere: code it wrote into a temporary folder.
+
+    torch_geometric writes its message passing, inductor its kernels, each as a module below the package's own name.
+    """
+    for name, module in list(sys.modules.items()):
+        package, _, inner = name.partition(".")
+        if inner and getattr(module, "__file__", None) == filename:
+            written_by = getattr(sys.modules.get(package), "__file__", None)
+            return written_by is not None and written_by != filename and not _is_user_path(written_by)
+    return False
 
 
 def is_user_file(filename: str) -> bool:
