@@ -1,12 +1,13 @@
 """SD307 blocking-copy."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD307",
     slug="blocking-copy",
-    summary="Memory is pinned, and the copy from it waits all the same.",
-    why=(
+    summary=say("Memory is pinned, and the copy from it waits all the same."),
+    why=say(
         "Pinned memory can be copied while the program goes on, but only where the copy is asked for with "
         "`non_blocking=True`. Without it, pinning costs time and gains little."
     ),
@@ -61,9 +62,9 @@ for (images,) in loader:
     print(images.to("cuda").shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Safe for copies to a device: what uses the tensor there waits for the copy. Do not write to the pinned "
         "tensor before that."
     ),
-    not_run="it is no fault: a run does what was meant",
+    not_run=say("it is no fault: a run does what was meant"),
 )

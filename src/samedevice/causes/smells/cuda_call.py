@@ -1,12 +1,13 @@
 """SD301 cuda-call."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD301",
     slug="cuda-call",
-    summary="`.cuda()` stands in a function that others call.",
-    why=(
+    summary=say("`.cuda()` stands in a function that others call."),
+    why=say(
         "A function that moves to CUDA by itself cannot be used on a machine without it, on another "
         "accelerator, or on the GPU that its caller has chosen. Let the caller hand in the device, or follow "
         "the tensors that are given."
@@ -53,6 +54,6 @@ if __name__ == "__main__":
     main()
 """,
     ),
-    fix_safety="Unsafe: where the function is given another device than CUDA, the tensor goes there from now on.",
-    not_run="it is no fault: a run does what was meant",
+    fix_safety=say("Unsafe: where the function is given another device than CUDA, the tensor goes there from now on."),
+    not_run=say("it is no fault: a run does what was meant"),
 )

@@ -1,12 +1,13 @@
 """SD302 device-literal."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD302",
     slug="device-literal",
-    summary='A numbered device, such as "cuda:0", is written down.',
-    why=(
+    summary=say('A numbered device, such as "cuda:0", is written down.'),
+    why=say(
         '"cuda:0" is the first GPU that is visible, also where the user has chosen another one by '
         '`torch.cuda.set_device`. "cuda" is the current one. Where several numbers are named in a file, they are '
         "taken to be meant."
@@ -47,6 +48,6 @@ second = torch.ones(4, device="cuda:1")
 print(first + second.to("cuda:0"))
 """,
     ),
-    fix_safety="Unsafe: after `torch.cuda.set_device` the current device is another one than the first.",
-    not_run="it is no fault: a run does what was meant",
+    fix_safety=say("Unsafe: after `torch.cuda.set_device` the current device is another one than the first."),
+    not_run=say("it is no fault: a run does what was meant"),
 )

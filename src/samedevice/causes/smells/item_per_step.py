@@ -1,12 +1,13 @@
 """SD305 item-per-step."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD305",
     slug="item-per-step",
-    summary="`.item()` is called in every step of a training loop.",
-    why=(
+    summary=say("`.item()` is called in every step of a training loop."),
+    why=say(
         "The number is only known when the device has done the whole step, so the program waits there and cannot "
         "queue the next one. Sum on the device, and ask for the number after the loop or every so many steps."
     ),
@@ -61,9 +62,9 @@ for step in range(3):
         print(loss.item() > 0)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Unsafe: the sum becomes a tensor on the device, in the loss's own precision; what prints or stores it needs "
         "one `.item()`."
     ),
-    not_run="it is no fault: a run does what was meant",
+    not_run=say("it is no fault: a run does what was meant"),
 )

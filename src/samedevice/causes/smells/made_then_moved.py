@@ -1,12 +1,13 @@
 """SD306 made-then-moved."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD306",
     slug="made-then-moved",
-    summary="A tensor is made on the CPU and moved at once.",
-    why=(
+    summary=say("A tensor is made on the CPU and moved at once."),
+    why=say(
         "The values are written to the CPU's memory, copied, and thrown away. With `device=` they are made where they "
         "are needed."
     ),
@@ -62,9 +63,9 @@ pinned = torch.zeros(3, pin_memory=True).to(device, non_blocking=True)
 print(same_everywhere.shape, pinned.shape)
 """,
     ),
-    fix_safety=(
+    fix_safety=say(
         "Safe for values that are computed. Unsafe for random ones: they come from the device's own generator, so a "
         "seeded run gives other numbers."
     ),
-    not_run="it is no fault: a run does what was meant",
+    not_run=say("it is no fault: a run does what was meant"),
 )

@@ -1,12 +1,13 @@
 """SD304 round-trip-in-loop."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD304",
     slug="round-trip-in-loop",
-    summary="A tensor goes to the CPU and back in every round of a loop.",
-    why=(
+    summary=say("A tensor goes to the CPU and back in every round of a loop."),
+    why=say(
         "Each of the two copies crosses the bus, and the one to the CPU waits until the device has done all that "
         "it was asked for. Most of what is done on the CPU in between can be done where the tensor is."
     ),
@@ -48,7 +49,7 @@ for _ in range(3):
 print(torch.stack(kept).to(device).shape)
 """,
     ),
-    fix_safety="No edit is made.",
-    not_run="it is no fault: a run does what was meant",
-    not_fixed="whether what is done on the CPU can be done on the device is not seen",
+    fix_safety=say("No edit is made."),
+    not_run=say("it is no fault: a run does what was meant"),
+    not_fixed=say("whether what is done on the CPU can be done on the device is not seen"),
 )

@@ -1,12 +1,13 @@
 """SD303 scattered-availability."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD303",
     slug="scattered-availability",
-    summary="`torch.cuda.is_available()` is asked in more than one place of a file.",
-    why=(
+    summary=say("`torch.cuda.is_available()` is asked in more than one place of a file."),
+    why=say(
         "Each place chooses a device for itself, and they come apart when one of them is changed. Choose the "
         "device once, and hand it on."
     ),
@@ -63,7 +64,7 @@ class Tests(unittest.TestCase):
     def test_two(self): ...
 """,
     ),
-    fix_safety="No edit is made.",
-    not_run="it is no fault: a run does what was meant",
-    not_fixed="where the device is to be chosen, and what it is to be called, is for a person to say",
+    fix_safety=say("No edit is made."),
+    not_run=say("it is no fault: a run does what was meant"),
+    not_fixed=say("where the device is to be chosen, and what it is to be called, is for a person to say"),
 )

@@ -1,12 +1,13 @@
 """SD901 unused-silencing."""
 
 from samedevice.causes.cause import Cause, Example
+from samedevice.texts import say
 
 CAUSE = Cause(
     code="SD901",
     slug="unused-silencing",
-    summary="A comment silences a finding that is not there.",
-    why=(
+    summary=say("A comment silences a finding that is not there."),
+    why=say(
         "A comment that was needed once would hide the next fault of that kind on its line. Only comments that name "
         "codes of this tool are looked at; a bare `# noqa` may be meant for another one."
     ),
@@ -34,6 +35,6 @@ x.to("cuda")  # noqa: SD105
 print(x.sum())  # noqa
 """,
     ),
-    fix_safety="Safe: comments do nothing when a program runs.",
-    not_run="it is no fault: a run does what was meant",
+    fix_safety=say("Safe: comments do nothing when a program runs."),
+    not_run=say("it is no fault: a run does what was meant"),
 )
