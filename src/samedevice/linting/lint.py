@@ -155,10 +155,13 @@ def _unused(
         return ()
     from samedevice.causes.catalogue import NAMES
 
-    looked_for = {name.lower() for pair in NAMES.items() if config.wants(*pair, filename) for name in pair}
-    known = {name.lower() for pair in NAMES.items() for name in pair}
-    idle = silencing.unused(comments, wanted, filename, source.lines_of(text), looked_for=looked_for, known=known)
-    return silencing.silence(idle, [comment for comment in comments if silencing.UNUSED[0].lower() in comment.codes])
+    names = {code: slug for code, slug in NAMES.items() if code != silencing.UNUSED[0]}
+    looked_for = {name.lower() for pair in names.items() if config.wants(*pair, filename) for name in pair}
+    known = {name.lower() for pair in names.items() for name in pair}
+    lines = source.lines_of(text)
+    idle = silencing.unused(comments, wanted, filename, lines, looked_for=looked_for, known=known)
+    itself = {name.lower() for name in silencing.UNUSED}
+    return silencing.silence(idle, [comment for comment in comments if itself & set(comment.codes)])
 
 
 def _position(finding: Finding) -> tuple[int, int, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import itertools
 import json
 import re
 import warnings
@@ -283,10 +284,10 @@ def _written(old: str, source: str, *, plain: bool) -> str:
         return json.dumps(source.splitlines(keepends=True), ensure_ascii=not plain)
     kept = {json.loads(old[start:end]): old[start:end] for start, end in spans}
     lead = old[: spans[0][0]]
-    between = old[spans[0][1] : spans[1][0]] if len(spans) > 1 else f",{lead[1:]}"
+    between = [old[end:start] for (_, end), (start, _) in itertools.pairwise(spans)]
     lines = re.findall(r"[^\n]*\n|[^\n]+", source)
-    return (
-        lead
-        + between.join(kept.get(line) or json.dumps(line, ensure_ascii=not plain) for line in lines)
-        + old[spans[-1][1] :]
-    )
+    if len(lines) != len(spans):
+        between = [between[0] if between else f",{lead[1:]}"] * (len(lines) - 1)
+    written = [kept.get(line) or json.dumps(line, ensure_ascii=not plain) for line in lines]
+    parts = (part for pair in itertools.zip_longest(written, between, fillvalue="") for part in pair)
+    return lead + "".join(parts) + old[spans[-1][1] :]

@@ -58,7 +58,7 @@ def _walk(folder: Path, config: Config, inherited: tuple[gitignore.Pattern, ...]
         patterns += gitignore.patterns_in(absolute)
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
-        if not is_folder and (not entry.name.endswith(_SUFFIXES) or entry.is_dir()):
+        if not is_folder and (not entry.name.endswith(_SUFFIXES) or _is_linked_folder(entry)):
             continue
         path = folder / entry.name
         if config.excludes(path) or gitignore.is_ignored(patterns, absolute / entry.name, is_folder=is_folder):
@@ -67,3 +67,11 @@ def _walk(folder: Path, config: Config, inherited: tuple[gitignore.Pattern, ...]
             yield from _walk(path, config, patterns)
         else:
             yield path
+
+
+def _is_linked_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a link to a folder; these are not followed, for they may lead in circles."""
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False

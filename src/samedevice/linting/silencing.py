@@ -121,6 +121,8 @@ def _is_idle(
     def among(names: Collection[str]) -> bool:
         return wanted in names or (wanted.startswith("sd") and any(name.startswith(wanted) for name in names))
 
+    if wanted in (UNUSED[0].lower(), UNUSED[1]):
+        return False
     if not among(looked_for):
         return comment.own and not among(known)
     return not any(comment.silences(each) and _names(wanted, each.code, each.cause) for each in findings)
