@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["Fault", "FaultOperand", "Origin", "attach_fault", "fault_of"]
 
 _ATTRIBUTE = "_samedevice_fault"
+_DICT = BaseException.__dict__["__dict__"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +66,6 @@ def attach_fault(error: BaseException, fault: Fault) -> None:
 
 def fault_of(error: BaseException) -> Fault | None:
     """The `Fault` attached to `error`, or None."""
-    found = error.__dict__.get(_ATTRIBUTE) if hasattr(error, "__dict__") else None
-    return found if isinstance(found, Fault) else None
+    # Below whatever the exception's class says that its attributes are.
+    found = _DICT.__get__(error).get(_ATTRIBUTE)
+    return found if type(found) is Fault else None

@@ -7,7 +7,7 @@ import contextlib
 from samedevice.causes import catalogue
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame, text_of
-from samedevice.explaining.live import describe, device_of, is_tensor
+from samedevice.explaining.live import describe, device_of, is_tensor, name_of_class
 from samedevice.explaining.mending.mend import mend
 from samedevice.explaining.operands import Seen
 from samedevice.explaining.operations import operation_of
@@ -33,7 +33,7 @@ def finding_from(evidence: Evidence, verdict: Verdict) -> Finding:
         cause=verdict.slug,
         message=_sentence(evidence, culprit, operation),
         location=location_of(evidence.frame),
-        raised=Raised(type(error).__name__, text_of(error)),
+        raised=Raised(name_of_class(type(error)), text_of(error)),
         operation=operation,
         culprit=culprit,
         expected_device=evidence.expected or _said_to_be_expected(evidence.recognised),
@@ -129,7 +129,7 @@ def _side_reason(evidence: Evidence) -> str:
 def finding_from_message(fault: BaseException | str, recognised: Recognised) -> Finding:
     """What the message alone says, when the program could not be read."""
     text = fault if isinstance(fault, str) else text_of(fault)
-    kind = recognised.exception if isinstance(fault, str) else type(fault).__name__
+    kind = recognised.exception if isinstance(fault, str) else name_of_class(type(fault))
     slug = recognised.cause or "other"
     message = text[recognised.start : recognised.end]
     return Finding(

@@ -25,7 +25,7 @@ __all__ = ["Suspect", "binding_of", "follow", "follow_route"]
 _MOST_HOPS = 24
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Suspect:
     """Something in the wrong place, by the name and in the frame where the walk back ended."""
 

@@ -8,24 +8,58 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
+from typing import Any
 
+from samedevice.explaining.live import is_kind
 from samedevice.explaining.positions import Position, position_of
 from samedevice.explaining.sources import Function, Source, read_source
 from samedevice.usercode import is_user_file
 
-__all__ = ["UserFrame", "all_frames", "chain_of", "text_of", "user_frames"]
+__all__ = ["Variables", "UserFrame", "all_frames", "chain_of", "text_of", "user_frames", "variables_of"]
 
 _DEEPEST_CHAIN = 64
+# An exception's class may define attributes of the same names: what Python itself keeps is read below them.
+_CAUSE, _CONTEXT = BaseException.__dict__["__cause__"], BaseException.__dict__["__context__"]
+_SUPPRESSED, _TRACEBACK = BaseException.__dict__["__suppress_context__"], BaseException.__dict__["__traceback__"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class Variables:
+    """What a frame held when it was looked at, by the frame's own names for it."""
+
+    f_code: CodeType
+    f_locals: dict[str, Any]
+    f_globals: dict[str, Any]
+
+
+def variables_of(frame: FrameType) -> Variables:
+    """The variables of a frame, in dicts of ours, with nothing left behind in the frame.
+
+    Note [The frame keeps what it was asked for]: up to Python 3.12 a function's `f_locals` is a dict that stays with
+    the frame, so asking a function that goes on running would keep alive what its variables held at that moment.
+    The dict is emptied again; Python fills it anew whenever somebody asks.
+    """
+    code, shared, own = frame.f_code, frame.f_globals, frame.f_locals
+    if own is shared:
+        return Variables(code, shared, shared)
+    function = bool(code.co_flags & inspect.CO_OPTIMIZED)
+    # The body of a class may run in a mapping of its metaclass's making, which is not asked.
+    found = dict(own) if function else dict(dict.items(own)) if is_kind(own, dict) else {}
+    if function and type(own) is dict and sys.gettrace() is None:
+        own.clear()
+    return Variables(code, found, shared)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class UserFrame:
     """One frame of the user's own code and the place in it that was running."""
 
-    frame: FrameType
+    frame: Variables
     line: int
     position: Position | None
     """Of the running expression, where it is known."""
@@ -84,7 +118,8 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(current))
         yield current
-        inner = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        cause, context = _CAUSE.__get__(current), _CONTEXT.__get__(current)
+        inner = cause if cause is not None else None if _SUPPRESSED.__get__(current) else context
         queue.extend([*_group_members(current), *([inner] if inner is not None else [])])
 
 
@@ -92,20 +127,20 @@ def user_frames(error: BaseException) -> list[UserFrame]:
     """The user's frames in the traceback of `error`, outermost first."""
     found: list[UserFrame] = []
     library = False
-    for traceback in _links(error.__traceback__):
+    for traceback in _links(_TRACEBACK.__get__(error)):
         if not is_user_file(traceback.tb_frame.f_code.co_filename):
             library = True
             continue
         code, line = traceback.tb_frame.f_code, traceback.tb_lineno
         position = position_of(code, traceback.tb_lasti, line, read_source(code.co_filename))
-        found.append(UserFrame(traceback.tb_frame, line, position, library))
+        found.append(UserFrame(variables_of(traceback.tb_frame), line, position, library))
         library = False
     return found
 
 
 def all_frames(error: BaseException) -> list[FrameType]:
     """Every frame of the traceback, library code included, outermost first."""
-    return [traceback.tb_frame for traceback in _links(error.__traceback__)]
+    return [traceback.tb_frame for traceback in _links(_TRACEBACK.__get__(error))]
 
 
 def text_of(error: BaseException) -> str:
@@ -122,4 +157,7 @@ def _links(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 def _group_members(error: BaseException) -> tuple[BaseException, ...]:
     group = getattr(builtins, "BaseExceptionGroup", None)  # Python 3.11 and newer
-    return tuple(error.exceptions) if group is not None and group in type(error).__mro__ else ()  # type: ignore[attr-defined]
+    if group is None or not is_kind(error, group):
+        return ()
+    found = group.__dict__["exceptions"].__get__(error)
+    return found if type(found) is tuple else ()

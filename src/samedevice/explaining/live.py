@@ -1,15 +1,16 @@
 """What is asked of live tensors and modules, without importing torch and without running the user's code.
 
 No torch in `sys.modules` means that there is no tensor to look at. Types are told by their bases, never by
-`isinstance`, which would ask an object for its `__class__` and so may run code of its own. Tensor subclasses with a
-`__torch_function__` are read below it.
+`isinstance`, which would ask an object for its `__class__` and so may run code of its own. Classes are read below
+their metaclass, objects below a `__dict__` of their own making, tensor subclasses below `__torch_function__`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+import types
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
@@ -24,7 +25,12 @@ __all__ = [
     "is_module",
     "is_optimizer",
     "is_parameter",
+    "instance_dict",
     "is_tensor",
+    "module_of_class",
+    "mro_of",
+    "name_of_class",
+    "namespace_of",
     "requires_grad",
     "same_storage",
     "shape_of",
@@ -34,17 +40,45 @@ __all__ = [
 
 
 _Kind = TypeVar("_Kind")
+_MRO, _NAMESPACE = type.__dict__["__mro__"], type.__dict__["__dict__"]
+_MODULE = type.__dict__["__module__"]
+_NAME, _QUALIFIED = type.__dict__["__name__"], type.__dict__["__qualname__"]
 
 
 def is_instance(obj: object, module: str, name: str) -> bool:
     """Whether `obj` is an instance of class `name` of the loaded module `module`, told by its type's bases alone."""
     wanted = getattr(sys.modules.get(module), name, None)
-    return wanted is not None and wanted in type(obj).__mro__
+    # `type`'s own check looks at the bases alone; what a metaclass says, and its `__eq__`, are not asked.
+    return wanted is not None and type.__subclasscheck__(wanted, type(obj))
 
 
 def is_kind(obj: object, kind: type[_Kind]) -> TypeGuard[_Kind]:
     """`isinstance` for built-in types by the type alone: it never asks an object what it says that its class is."""
-    return issubclass(type(obj), kind)
+    return type.__subclasscheck__(kind, type(obj))
+
+
+def mro_of(kind: type) -> tuple[type, ...]:
+    """The bases of a class, itself first, below whatever its metaclass says."""
+    found: tuple[type, ...] = _MRO.__get__(kind)
+    return found
+
+
+def namespace_of(kind: type) -> Mapping[str, Any]:
+    """What a class's own body defines, below whatever its metaclass says."""
+    found: Mapping[str, Any] = _NAMESPACE.__get__(kind)
+    return found
+
+
+def module_of_class(kind: type) -> str:
+    """The name of the module that a class says it is from; "" where it says nothing sensible."""
+    found = _MODULE.__get__(kind)
+    return found if type(found) is str else ""
+
+
+def name_of_class(kind: type, *, qualified: bool = False) -> str:
+    """The name of a class, below whatever its metaclass says."""
+    found: str = (_QUALIFIED if qualified else _NAME).__get__(kind)
+    return found
 
 
 def is_tensor(obj: object) -> bool:
@@ -159,11 +193,16 @@ def tensors_of_module(module: Any) -> Iterator[tuple[str, str, Any]]:
 
 def instance_dict(obj: object) -> dict[str, Any]:
     """The attributes kept on `obj` itself, without running its code; empty where there are none."""
-    try:
-        found = object.__getattribute__(obj, "__dict__")
-    except (AttributeError, TypeError):
-        return {}
-    return found if type(found) is dict else {}
+    for base in _MRO.__get__(type(obj)):
+        slot = _NAMESPACE.__get__(base).get("__dict__")
+        # Else a class's own idea of what its attributes are.
+        if type(slot) is types.GetSetDescriptorType or type(slot) is types.MemberDescriptorType:
+            try:
+                found = slot.__get__(obj)
+            except (AttributeError, TypeError):
+                return {}
+            return found if type(found) is dict else {}
+    return {}
 
 
 def _items(mapping: object) -> list[tuple[Any, Any]]:

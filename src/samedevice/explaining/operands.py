@@ -26,7 +26,7 @@ _DEEPEST_INSIDE = 8
 _MOST_INSIDE = 8_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Seen:
     """One tensor of the failing operation, as found."""
 
@@ -93,7 +93,7 @@ def find_inside(start: Route, tensor: Any) -> Route | None:
         route = queue.popleft()
         if is_tensor(route.value) and same_storage(route.value, tensor):
             return route
-        if id(route.value) in seen or len(route.steps) - len(start.steps) > _DEEPEST_INSIDE:
+        if id(route.value) in seen or route.depth - start.depth > _DEEPEST_INSIDE:
             continue
         seen.add(id(route.value))
         for kind, key, value in members(route.value):

@@ -7,22 +7,38 @@ the user's yield `MISSING`.
 
 from __future__ import annotations
 
+import enum
+import itertools
 import types
 from collections import UserDict
 from collections.abc import Iterator
 from typing import Any
 
-from samedevice.explaining.live import gradient_of, instance_dict, is_generator, is_kind, is_module, is_tensor
+from samedevice.explaining.live import (
+    gradient_of,
+    instance_dict,
+    is_generator,
+    is_kind,
+    is_module,
+    is_tensor,
+    module_of_class,
+    mro_of,
+    namespace_of,
+)
 
 __all__ = ["MISSING", "attribute", "is_container", "item", "kind_of", "members"]
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda _self: "MISSING"})()
 """What cannot be read without running code."""
 
-_KEYS = (str, int, bool, float, bytes, type(None))
-_OPAQUE = (
-    *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType, type),
-    *(str, bytes, int, float, complex, bool, type(None), types.FrameType, types.TracebackType, types.GeneratorType),
+# By identity: `in` a tuple of classes would ask a metaclass for its `__eq__`.
+_KEYS = frozenset(map(id, (str, int, bool, float, bytes, type(None))))
+_OPAQUE = frozenset(
+    id(kind)
+    for kind in (
+        *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType, type),
+        *(str, bytes, int, float, complex, bool, type(None), types.FrameType, types.TracebackType, types.GeneratorType),
+    )
 )
 _MODULE_SLOTS = ("_parameters", "_buffers", "_modules")
 _MODULE_INTERNALS = (
@@ -31,18 +47,24 @@ _MODULE_INTERNALS = (
 )
 _MOST_ITEMS = 512
 """A search looks at this many items of one container; what a list of a million holds is told by its beginning."""
+_MOST_KEYS = 100_000
+"""A look-up by key compares this many keys, since it may not use their hashes."""
 
 
 def attribute(obj: object, name: str) -> Any:
     """The value of `obj.name` where plain look-up finds it, else `MISSING`."""
+    if is_kind(obj, type):
+        return _of_class(obj, name)
     own = instance_dict(obj)
-    if name in own:
-        return own[name]
+    found = _entry(own, name)
+    if found is not MISSING:
+        return found
     if is_module(obj):
         for slot in _MODULE_SLOTS:
             held = own.get(slot)
-            if is_kind(held, dict) and name in held:
-                return dict.__getitem__(held, name)
+            found = _entry(held, name) if is_kind(held, dict) else MISSING
+            if found is not MISSING:
+                return found
     if is_tensor(obj):
         return _of_tensor(obj, name)
     return _class_attribute(obj, name)
@@ -56,7 +78,7 @@ def item(obj: object, key: Any) -> Any:
         return _entry(obj, key)
     if is_kind(obj, list) or is_kind(obj, tuple):
         return _element(obj, key)
-    data = instance_dict(obj).get("data") if UserDict in type(obj).__mro__ else None
+    data = instance_dict(obj).get("data") if is_kind(obj, UserDict) else None
     return _entry(data, key) if is_kind(data, dict) else MISSING
 
 
@@ -69,13 +91,7 @@ def members(obj: object) -> Iterator[tuple[str, Any, Any]]:
     Yields:
         `kind` is "parameter", "buffer", "submodule", "attribute" or "item"; `key` the attribute's name or item's key.
     """
-    if (
-        is_tensor(obj)
-        or is_generator(obj)
-        or type(obj) in _OPAQUE
-        or is_kind(obj, type)
-        or is_kind(obj, types.ModuleType)
-    ):
+    if _is_opaque(obj) or is_tensor(obj) or is_generator(obj):
         return
     own = instance_dict(obj)
     if is_module(obj):
@@ -86,7 +102,7 @@ def members(obj: object) -> Iterator[tuple[str, Any, Any]]:
         yield from (("attribute", name, value) for name, value in zip(_fields(obj), _sequence(obj), strict=False))
     elif is_kind(obj, list) or is_kind(obj, tuple):
         yield from (("item", index, value) for index, value in _first(enumerate(_sequence(obj))))
-    elif UserDict in type(obj).__mro__ and is_kind(own.get("data"), dict):
+    elif is_kind(obj, UserDict) and is_kind(own.get("data"), dict):
         yield from (("item", key, value) for key, value in _first(dict.items(own["data"])))
         own = {name: value for name, value in own.items() if name != "data"}
     if not is_module(obj):
@@ -95,7 +111,7 @@ def members(obj: object) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _is_opaque(obj: object) -> bool:
-    return type(obj) in _OPAQUE or is_kind(obj, type) or is_kind(obj, types.ModuleType)
+    return id(type(obj)) in _OPAQUE or is_kind(obj, type) or is_kind(obj, types.ModuleType)
 
 
 def is_container(obj: object) -> bool:
@@ -109,7 +125,7 @@ def kind_of(owner: object, key: object) -> str:
     if is_module(owner):
         for slot, kind in zip(_MODULE_SLOTS, ("parameter", "buffer", "submodule"), strict=True):
             held = own.get(slot)
-            if is_kind(held, dict) and key in held:
+            if is_kind(held, dict) and _entry(held, key) is not MISSING:
                 return kind
     return "attribute"
 
@@ -131,32 +147,52 @@ def _module_members(own: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
             yield "attribute", name, value
 
 
+def _of_class(kind: type, name: str) -> Any:
+    """A plain attribute of a class; a member of an enum."""
+    for base in mro_of(kind):
+        members = namespace_of(base).get("_member_map_") if is_kind(kind, enum.EnumMeta) else None
+        if is_kind(members, dict) and name in members:
+            return dict.__getitem__(members, name)
+        if name in namespace_of(base):
+            return _plain(namespace_of(base)[name])
+    return MISSING
+
+
 def _class_attribute(obj: object, name: str) -> Any:
-    for base in type(obj).__mro__:
-        if name not in vars(base):
+    for base in mro_of(type(obj)):
+        if name not in namespace_of(base):
             continue
-        found = vars(base)[name]
+        found = namespace_of(base)[name]
         if is_kind(found, types.MemberDescriptorType):
             try:
                 return found.__get__(obj, type(obj))
-            except AttributeError:
+            except (AttributeError, TypeError):
                 return MISSING
         if is_kind(obj, tuple) and name in _fields(obj):
-            return tuple.__getitem__(obj, _fields(obj).index(name))
-        return MISSING if hasattr(type(found), "__get__") else found
+            return _element(obj, _fields(obj).index(name))
+        return _plain(found)
     return MISSING
+
+
+def _plain(found: Any) -> Any:
+    """What a class holds under a name, unless it is a descriptor, which only running it would evaluate."""
+    descriptor = any("__get__" in namespace_of(base) for base in mro_of(type(found)))
+    return MISSING if descriptor else found
 
 
 def _fields(obj: object) -> tuple[str, ...]:
     """The names of a named tuple's fields; () for other tuples."""
-    found = next((vars(base)["_fields"] for base in type(obj).__mro__ if "_fields" in vars(base)), ())
-    return found if type(found) is tuple else ()
+    spaces = map(namespace_of, mro_of(type(obj)))
+    found = next((space["_fields"] for space in spaces if "_fields" in space), ())
+    return found if type(found) is tuple and all(type(name) is str for name in found) else ()
 
 
 def _slots(obj: object) -> Iterator[tuple[str, Any]]:
-    for base in type(obj).__mro__:
-        for name, found in list(vars(base).items()):
-            if is_kind(found, types.MemberDescriptorType) and base.__module__ not in ("builtins", "torch._C"):
+    for base in mro_of(type(obj)):
+        if module_of_class(base) in ("builtins", "torch._C"):
+            continue
+        for name, found in list(namespace_of(base).items()):
+            if is_kind(found, types.MemberDescriptorType):
                 value = _class_attribute(obj, name)
                 if value is not MISSING:
                     yield name, value
@@ -170,43 +206,47 @@ def _child(module: object, key: Any) -> Any:
             continue
         if type(key) is int and key < 0:
             key += len(held)
-        if type(key) in (int, str) and str(key) in held:
-            return dict.__getitem__(held, str(key))
+        found = _entry(held, str(key)) if type(key) is int or type(key) is str else MISSING
+        if found is not MISSING:
+            return found
     return MISSING
 
 
 def _entry(mapping: dict[Any, Any], key: Any) -> Any:
-    if is_tensor(key):
-        return next((value for known, value in dict.items(mapping) if known is key), MISSING)
-    if not _is_plain_key(key):
-        return MISSING
+    plain = _is_plain_key(key)
     # One by one: a look-up by hash could call a stranger's `__eq__`.
-    for known, value in dict.items(mapping):
-        if type(known) is type(key) and known == key:
-            return value
+    try:
+        for known, value in itertools.islice(dict.items(mapping), _MOST_KEYS):
+            if known is key or (plain and type(known) is type(key) and _is_plain_key(known) and known == key):
+                return value
+    except RuntimeError:  # another thread changed the dict meanwhile
+        pass
     return MISSING
 
 
 def _element(sequence: list[Any] | tuple[Any, ...], key: Any) -> Any:
     if type(key) is not int:
         return MISSING
+    read: Any = list.__getitem__ if is_kind(sequence, list) else tuple.__getitem__
     try:
-        return _sequence(sequence)[key]
+        return read(sequence, key)
     except IndexError:
         return MISSING
 
 
 def _is_plain_key(key: object) -> bool:
-    return type(key) in _KEYS or (type(key) is tuple and all(map(_is_plain_key, key)))
+    return id(type(key)) in _KEYS or (type(key) is tuple and len(key) < 16 and all(map(_is_plain_key, key)))
 
 
 def _sequence(obj: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
     """The elements, below a subclass's own `__iter__`."""
-    return list.copy(obj) if isinstance(obj, list) else tuple.__getitem__(obj, slice(None))
+    read: Any = list.__getitem__ if is_kind(obj, list) else tuple.__getitem__
+    found: list[Any] | tuple[Any, ...] = read(obj, slice(_MOST_ITEMS))
+    return found
 
 
 def _first(pairs: Any) -> list[tuple[Any, Any]]:
     try:
-        return [pair for _, pair in zip(range(_MOST_ITEMS), pairs, strict=False)]
+        return list(itertools.islice(pairs, _MOST_ITEMS))
     except RuntimeError:  # another thread changed the dict meanwhile
         return []

@@ -12,7 +12,8 @@ from dataclasses import replace
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from samedevice.explaining.frames import UserFrame
+from samedevice.explaining.frames import UserFrame, Variables
+from samedevice.explaining.live import mro_of, namespace_of
 from samedevice.explaining.operands import Seen
 from samedevice.explaining.routes import search_all
 from samedevice.explaining.sources import read_source
@@ -64,9 +65,9 @@ def in_replica(one: Seen, text: str) -> Seen:
 
 def _method(value: Any, told: PastedFrame) -> FunctionType | None:
     """The method of `value`'s class whose line failed."""
-    for base in type(value).__mro__:
-        found = vars(base).get(told.function or "")
-        if isinstance(found, FunctionType) and found.__code__.co_filename == told.file:
+    for base in mro_of(type(value)):
+        found = namespace_of(base).get(told.function or "")
+        if type(found) is FunctionType and found.__code__.co_filename == told.file:
             definition = read_source(told.file).function_at(told.line, told.function)
             if definition is not None and found.__code__.co_firstlineno <= told.line <= (definition.end_lineno or 0):
                 return found
@@ -76,9 +77,7 @@ def _method(value: Any, told: PastedFrame) -> FunctionType | None:
 def _frame(method: FunctionType | None, variables: dict[str, Any], told: PastedFrame) -> UserFrame:
     code = method.__code__ if method is not None else _code_of(told)
     shared = method.__globals__ if method is not None else {}
-    # Only what a `UserFrame` reads of a frame.
-    stand_in: Any = SimpleNamespace(f_locals=variables, f_globals=shared, f_code=code)
-    return UserFrame(stand_in, told.line, None)
+    return UserFrame(Variables(code, variables, shared), told.line, None)
 
 
 def _code_of(told: PastedFrame) -> Any:

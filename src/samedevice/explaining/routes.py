@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import is_tensor
+from samedevice.explaining.live import is_tensor, name_of_class
 from samedevice.explaining.reading import MISSING, attribute, item, kind_of, members
 
 __all__ = ["Route", "Step", "key_text", "resolve", "search", "search_all", "value_of"]
@@ -24,7 +24,7 @@ _DEEPEST = 7
 _LIST_LIKE = ("ModuleList", "Sequential", "ParameterList", "ModuleDict", "ParameterDict")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """One look-up: `owner.key` or `owner[key]`."""
 
@@ -34,7 +34,7 @@ class Step:
     key: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """A way from a variable of one frame to an object."""
 
@@ -54,6 +54,11 @@ class Route:
     def text(self) -> str:
         """The route as an expression."""
         return self.spelled or self.base + "".join(_step_text(step) for step in self.steps)
+
+    @property
+    def depth(self) -> int:
+        """How many steps it takes, from module to submodule for nothing: models are nested deeply."""
+        return sum(step.kind != "submodule" for step in self.steps)
 
     @property
     def holder(self) -> Step | None:
@@ -160,7 +165,7 @@ def search(frame: UserFrame, wanted: Callable[[Any], bool], *, seen: set[int] | 
         if wanted(route.value):
             yield route
             continue
-        if id(route.value) in seen or len(route.steps) >= _DEEPEST:
+        if id(route.value) in seen or route.depth >= _DEEPEST:
             continue
         seen.add(id(route.value))
         for kind, key, value in members(route.value):
@@ -208,7 +213,7 @@ def _step(node: ast.Attribute | ast.Subscript, owner: Route, frame: UserFrame) -
         name = node.attr
         value = attribute(owner.value, name)
         if value is MISSING and name.startswith("__") and not name.endswith("__"):
-            name = f"_{type(owner.value).__name__.lstrip('_')}{name}"
+            name = f"_{name_of_class(type(owner.value)).lstrip('_')}{name}"
             value = attribute(owner.value, name)
         return None if value is MISSING else (Step(owner.value, kind_of(owner.value, name), name), value)
     key = value_of(node.slice, frame)
@@ -219,7 +224,7 @@ def _step(node: ast.Attribute | ast.Subscript, owner: Route, frame: UserFrame) -
 def _step_text(step: Step) -> str:
     if step.kind == "item":
         return f"[{key_text(step.key)}]"
-    if step.kind in ("submodule", "parameter") and type(step.owner).__name__ in _LIST_LIKE:
+    if step.kind in ("submodule", "parameter") and name_of_class(type(step.owner)) in _LIST_LIKE:
         key = str(step.key)
         return f"[{key if key.isdigit() else json.dumps(key)}]"
     return f".{step.key}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from samedevice.explaining.frames import UserFrame, all_frames
+from samedevice.explaining.frames import UserFrame, all_frames, variables_of
 from samedevice.explaining.live import describe, is_module, is_tensor, same_storage, tensors_of_module
 from samedevice.explaining.operands import Seen, find_inside, leaves, placed
 from samedevice.explaining.reading import is_container, members
@@ -56,7 +56,7 @@ def _library_frames(error: BaseException) -> list[FrameType]:
 
 
 def _arguments(frame: FrameType) -> Iterator[Seen]:
-    code, values = frame.f_code, frame.f_locals
+    code, values = frame.f_code, variables_of(frame).f_locals
     for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         yield from _tensors(name, values.get(name))
 

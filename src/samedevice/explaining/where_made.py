@@ -16,7 +16,18 @@ from typing import Any, Protocol
 
 from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor, tensors_of_module
+from samedevice.explaining.live import (
+    device_of,
+    instance_dict,
+    is_kind,
+    is_module,
+    is_tensor,
+    module_of_class,
+    mro_of,
+    name_of_class,
+    namespace_of,
+    tensors_of_module,
+)
 from samedevice.explaining.making import fixed_device
 from samedevice.explaining.routes import Route, Step, resolve
 from samedevice.explaining.sources import Source, read_source
@@ -146,9 +157,9 @@ def only_assignment(step: Step) -> Made | None:
     Args:
         step: the look-up of the attribute.
     """
-    for kind in type(step.owner).__mro__:
+    for kind in _classes_of(step.owner):
         file = _file_of(kind)
-        definition = read_source(file).class_named(kind.__qualname__) if file is not None else None
+        definition = read_source(file).class_named(name_of_class(kind, qualified=True)) if file is not None else None
         if file is None or definition is None:
             continue
         setting = [
@@ -221,6 +232,8 @@ def _partly_moved(suspect: Suspect) -> Made | None:
     binding = suspect.binding
     if binding is None or suspect.route is None or not suspect.route.steps or binding.loop:
         return None
+    if is_module(suspect.route.steps[0].owner) and suspect.route.steps[-1].kind in ("parameter", "buffer", "submodule"):
+        return None  # a module's `.to()` goes all the way down; what is not there now came later
     if binding.value is None or not any(True for _ in move_calls(binding.value)):
         return None
     return Made(suspect.frame.file, binding.line, suspect.frame.function)
@@ -230,12 +243,12 @@ def _held_by(step: Step, frame: UserFrame) -> Made | None:
     """The assignment that gave an attribute its value, in the class of its owner; or an entry of a container."""
     if step.kind == "item":
         return None
-    for kind in type(step.owner).__mro__:
+    for kind in _classes_of(step.owner):
         file = _file_of(kind)
         if file is None:
             continue
         source = read_source(file)
-        definition = source.class_named(kind.__qualname__)
+        definition = source.class_named(name_of_class(kind, qualified=True))
         if definition is None:
             continue
         line = _attribute_line(definition, str(step.key))
@@ -289,13 +302,17 @@ def _registers(node: ast.AST, name: str) -> bool:
 
 
 def _assigned_from_outside(step: Step, frame: UserFrame) -> Made | None:
-    """`net.head = …` somewhere in the file of the failing line."""
+    """`net.head = …`, or `layers[2] = …` of layers in a row, somewhere in the file of the failing line."""
     for node in ast.walk(frame.source.tree):
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Attribute) and target.attr == step.key for target in node.targets
-        ):
+        if isinstance(node, ast.Assign) and any(_sets_part(target, step) for target in node.targets):
             return Made(frame.file, node.lineno, getattr(frame.source.function_at(node.lineno), "name", ""))
     return None
+
+
+def _sets_part(target: ast.expr, step: Step) -> bool:
+    if isinstance(target, ast.Subscript) and step.kind == "submodule":
+        return isinstance(target.slice, ast.Constant) and str(target.slice.value) == str(step.key)
+    return isinstance(target, ast.Attribute) and target.attr == step.key
 
 
 def _entry_set(suspect: Suspect) -> Made | None:
@@ -374,11 +391,15 @@ def _shadowed_in_source(suspect: Suspect) -> Made | None:
     return None
 
 
+def _classes_of(owner: object) -> tuple[type, ...]:
+    """The classes whose bodies may give `owner` its attributes: its type's, or its own where it is a class."""
+    return mro_of(owner) if is_kind(owner, type) else mro_of(type(owner))
+
+
 def _file_of(kind: type) -> str | None:
     """The user's file that defines class `kind`, or None."""
-    module = sys.modules.get(kind.__module__)
-    file = instance_dict(module).get("__file__")
-    for function in vars(kind).values():
-        if isinstance(function, types.FunctionType) and is_user_file(function.__code__.co_filename):
+    file = instance_dict(sys.modules.get(module_of_class(kind))).get("__file__")
+    for function in list(namespace_of(kind).values()):
+        if type(function) is types.FunctionType and is_user_file(function.__code__.co_filename):
             return function.__code__.co_filename
     return file if type(file) is str and is_user_file(file) else None

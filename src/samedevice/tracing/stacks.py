@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import is_module
+from samedevice.explaining.frames import UserFrame, variables_of
+from samedevice.explaining.live import describe, is_module
 from samedevice.explaining.routes import Route, search_all
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Culprit, Location
@@ -21,7 +21,7 @@ def user_stack() -> Iterator[UserFrame]:
     frame = sys._getframe(1)
     while frame is not None:
         if is_user_file(frame.f_code.co_filename):
-            yield UserFrame(frame, frame.f_lineno, None)
+            yield UserFrame(variables_of(frame), frame.f_lineno, None)
         frame = frame.f_back  # type: ignore[assignment]
 
 
@@ -43,8 +43,7 @@ def location_of(frame: UserFrame) -> Location:
 
 def culprit_of(name: str, made: Made | None, device: str, tensor: Any = None) -> Culprit:
     """What a silent fault is about, and the line that it goes back to."""
-    shape = tuple(tensor.shape) if tensor is not None else None
-    dtype = str(tensor.dtype) if tensor is not None else None
+    _, shape, dtype = describe(tensor) if tensor is not None else (None, None, None)
     known = made if made is not None and made.line else None
     file, line, text = (known.file, known.line, known.text or None) if known is not None else (None, None, None)
     return Culprit(name, file, line, device or None, shape, dtype, text)

@@ -29,9 +29,11 @@ def ties_in(module: Any) -> list[Tie]:
     first: dict[tuple[Any, ...], tuple[str, Any]] = {}
     pairs = []
     for path, kind, tensor in tensors_of_module(module):
-        if kind != "parameter" or tensor.layout is not torch.strided or tensor.numel() == 0:
-            continue
-        key = (storage_key(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+        # Below `__torch_function__`: a lazy parameter raises at nearly every question, and a subclass may do anything.
+        with torch._C.DisableTorchFunctionSubclass():
+            if kind != "parameter" or torch.Tensor.numel(tensor) == 0 or tensor.layout is not torch.strided:
+                continue
+            key = (storage_key(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
         known = first.setdefault(key, (path, tensor))
         if known[1] is not tensor and key[0] is not None:
             pairs.append((known, (path, tensor)))
