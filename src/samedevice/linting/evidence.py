@@ -8,7 +8,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.places import CPU, Certainty, Place, resolve
 from samedevice.linting.devices.values import Held, Origin, Tensor
 
-__all__ = ["held_of", "is_certain", "is_tensor", "made_here", "on_accelerator", "origin_of", "where_made"]
+__all__ = ["held_of", "is_certain", "is_tensor", "made_here", "on_accelerator", "origin_of", "where_held", "where_made"]
 
 
 def is_tensor(conflict: Conflict) -> bool:
@@ -26,6 +26,12 @@ def held_of(conflict: Conflict) -> Held | None:
     """What keeps the culprit."""
     held = getattr(conflict.culprit.value, "held", None)
     return held if isinstance(held, Held) else None
+
+
+def where_held(conflict: Conflict) -> ast.AST:
+    """The assignment that keeps the culprit; where it is used if another file keeps it."""
+    held = held_of(conflict)
+    return conflict.node if held is None or held.foreign else held.node
 
 
 def made_here(conflict: Conflict) -> bool:

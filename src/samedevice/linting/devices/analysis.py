@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 from samedevice.linting.devices import attributes, calls, moves
 from samedevice.linting.devices.expressions import EXPRESSIONS
 from samedevice.linting.devices.facts import Fact
 from samedevice.linting.devices.machine import Frame, Machine
+from samedevice.linting.devices.neighbours import NEIGHBOURS
 from samedevice.linting.devices.places import Cell, Certainty
 from samedevice.linting.devices.sequences import sequence
 from samedevice.linting.devices.statements import STATEMENTS
+from samedevice.linting.devices.stored import StoredAttributes
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Class,
@@ -30,61 +33,45 @@ __all__ = ["analyse"]
 
 _TABLE = {**EXPRESSIONS, **STATEMENTS}
 _CALLS_PER_DEFINITION = 40
+_LEAST_FOREIGN_LINES = 600
 
 
-def analyse(tree: ast.Module) -> list[Fact]:
+def analyse(tree: ast.Module, file: Path | None = None) -> list[Fact]:
     """The facts about devices in a parsed file.
 
     Args:
         tree: the file.
+        file: its path, by which what it imports is found; nothing of other files is known where it is left out.
 
     Returns:
         What the rules read, in the order it was seen.
     """
-    definitions = sum(isinstance(part, ast.FunctionDef | ast.ClassDef) for part in ast.walk(tree))
-    machine = Machine(_TABLE, calls.call, 200 + _CALLS_PER_DEFINITION * definitions)
-    module_names: dict[str, Value] = {"__name__": Constant("__main__")}
-    with machine.inside(Frame((module_names,))):
+    stored = StoredAttributes(tree)
+    machine = Machine(
+        _TABLE,
+        calls.call,
+        200 + _CALLS_PER_DEFINITION * stored.definitions,
+        _LEAST_FOREIGN_LINES + (tree.body[-1].end_lineno or 0 if tree.body else 0),
+    )
+    machine.globals["__name__"] = Constant("__main__")
+    machine.subject = tree.body[0] if tree.body else tree
+    if file is not None:
+        machine.neighbours, machine.files[id(machine.globals)] = NEIGHBOURS, file
+    with machine.inside(Frame((machine.globals,))):
         machine.execute(tree.body)
         machine.standalone = True
         machine.backward.clear()
         for function in list(machine.functions):
             if id(function.node) not in machine.visited:
                 _run_alone(machine, function)
-        stored = _StoredAttributes(tree)
         for cls in list(machine.classes):
             _run_class(machine, cls, stored)
     return machine.facts.settle()
 
 
-class _StoredAttributes:
-    """Which attributes are assigned where, so that what `__init__` leaves is not taken for what they always hold."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.elsewhere: set[str] = set()
-        """Assigned on anything but `self`."""
-        self.by_method: dict[int, set[str]] = {}
-        for part in ast.walk(tree):
-            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
-                self.by_method[id(part)] = _stored_on_self(part)
-            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and not _is_self(part.value):
-                self.elsewhere.add(part.attr)
-
-
-def _stored_on_self(method: ast.AST) -> set[str]:
-    return {
-        part.attr
-        for part in ast.walk(method)
-        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and _is_self(part.value)
-    }
-
-
-def _is_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
-
-
 def _run_alone(machine: Machine, function: Function) -> None:
     """Interpret a function whose arguments are not known."""
+    machine.subject = function.node
     role: Role = "forward" if _is_forward(function) else "argument"
     mark = machine.memory.mark()
     calls.run_function(machine, function, _unknown_arguments(machine, function, role), None)
@@ -135,11 +122,12 @@ def _numbers(spec: ast.arguments) -> set[str]:
     return by_default | annotated
 
 
-def _run_class(machine: Machine, cls: Class, stored: _StoredAttributes) -> None:
+def _run_class(machine: Machine, cls: Class, stored: StoredAttributes) -> None:
     methods = [value for value in cls.namespace.values() if isinstance(value, Function)]
     waiting = [method for method in methods if id(method.node) not in machine.visited]
     if not waiting:
         return
+    machine.subject = cls.node
     mark = machine.memory.mark()
     receiver = _symbolic_object(machine, cls, stored)
     for method in waiting:
@@ -155,7 +143,7 @@ def _receiver(method: Function, receiver: Value, cls: Class) -> Value | None:
     return cls if method.binding == "class" else receiver
 
 
-def _symbolic_object(machine: Machine, cls: Class, stored: _StoredAttributes) -> Module | Instance:
+def _symbolic_object(machine: Machine, cls: Class, stored: StoredAttributes) -> Module | Instance:
     """An object of `cls` after `__init__`; a module has been moved to "wherever it is moved"."""
     made: Module | Instance
     if cls.is_module:
@@ -186,7 +174,7 @@ def _moves_itself(cls: Class) -> bool:
     return any(attributes.find(cls, name) is not None for name in ("to", "cuda", "_apply"))
 
 
-def _forget_unstable(cls: Class, made: Module | Instance, stored: _StoredAttributes, during: set[int]) -> None:
+def _forget_unstable(cls: Class, made: Module | Instance, stored: StoredAttributes, during: set[int]) -> None:
     unstable = set(stored.elsewhere)
     for owner in _lineage(cls):
         for method in owner.namespace.values():

@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
-from samedevice.linting.devices import moves, operations, truth
+from samedevice.linting.devices import imports, moves, operations, truth
 from samedevice.linting.devices.facts import LostLeaf, Operand
 from samedevice.linting.devices.lattice import join
 from samedevice.linting.devices.machine import Arguments, Machine
@@ -24,6 +24,7 @@ from samedevice.linting.devices.values import (
     Mapping,
     Method,
     Module,
+    Namespace,
     Optimizer,
     Sequence,
     Symbol,
@@ -54,6 +55,8 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     """`value.name`."""
     if isinstance(value, External):
         return External(f"{value.name}.{name}")
+    if isinstance(value, Namespace):
+        return imports.attribute(machine, value, name)
     if isinstance(value, Tensor):
         return _of_tensor(value, name)
     if isinstance(value, Module | Instance):
@@ -264,7 +267,7 @@ def _held_by(machine: Machine, owner: Module | Instance, name: str, new: Value, 
     held = _held(machine, owner, name, node)
     if isinstance(new, Tensor) and new.kind == "plain":
         if in_module and new.lost_leaf:
-            machine.facts.add(LostLeaf(node, "parameter", new, machine.where()))
+            machine.note(LostLeaf(node, "parameter", new, machine.where()))
         old = owner.attributes.get(name)
         if in_module and isinstance(old, Tensor) and old.kind == "buffer":
             return replace(new, kind="buffer", held=held)
@@ -283,11 +286,12 @@ def _held(machine: Machine, owner: Module | Instance, name: str, node: ast.AST) 
         "attribute",
         cls.node.name if cls is not None else "",
         name,
-        node,
+        machine.own(node),
         isinstance(owner, Module),
         machine.frame.name,
         movable="to" in methods,
         accumulates="update" in methods or {"compute", "reset"} <= methods,
+        foreign=machine.is_foreign,
     )
 
 
@@ -339,7 +343,9 @@ def _write_child(machine: Machine, value: Module, position: int, new: Value) -> 
 
 def _write_entry(machine: Machine, value: Mapping, key: Value, new: Value, target: ast.Subscript) -> None:
     if value.held is not None and isinstance(new, Tensor) and new.kind == "plain" and new.held is None:
-        new = replace(new, held=replace(value.held, kind="cache", node=target, function=machine.frame.name))
+        node, function = machine.own(target), machine.frame.name
+        held = replace(value.held, kind="cache", node=node, function=function, foreign=machine.is_foreign)
+        new = replace(new, held=held)
     elif value.held is not None and isinstance(new, Module) and new.held is None:
         machine.memory.assign(new, "held", value.held)
     if isinstance(key, Constant) and key.value.__hash__ is not None:

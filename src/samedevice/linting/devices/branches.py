@@ -18,8 +18,15 @@ __all__ = ["asks_for_device", "keep_accidental_moves", "note_stale_caches"]
 _WORDS = re.compile(r"device|cuda|gpu|is_cpu|mps", re.IGNORECASE)
 
 
-def asks_for_device(test: ast.expr) -> bool:
+def asks_for_device(machine: Machine, test: ast.expr) -> bool:
     """Whether a condition has to do with devices."""
+    known = machine.answers.get(test)
+    if known is None:
+        known = machine.answers[test] = _names_device(test)
+    return known
+
+
+def _names_device(test: ast.expr) -> bool:
     for part in ast.walk(test):
         name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
         if name and _WORDS.search(name):
@@ -32,7 +39,7 @@ def note_stale_caches(machine: Machine, node: ast.If, writes: Writes) -> None:
 
     Where the condition does not hold, the earlier tensor is handed out, on the earlier device.
     """
-    if asks_for_device(node.test):
+    if asks_for_device(machine, node.test):
         return
     for _, key, before, after in writes.values():
         if key == "apart" and before is None and after is not None:

@@ -257,7 +257,8 @@ def nested_frame(machine: Machine) -> Frame:
 def _call_function(machine: Machine, function: Function, arguments: Arguments, node: ast.AST) -> Value:
     if isinstance(function.receiver, Class) and isinstance(function.node, ast.Lambda):
         return UNKNOWN
-    if not function.followed or not machine.may_follow(function.node) or not machine.spend(1):
+    followed = function.followed and machine.may_follow(function) and machine.spend(1)
+    if not followed or not machine.may_enter(function):
         for value, _, _ in arguments.all():
             moves.escape(machine, value)
         return UNKNOWN
@@ -421,4 +422,4 @@ def discarded(machine: Machine, node: ast.Expr | ast.Assign, loop: ast.For | ast
         return
     receiver = machine.evaluate(inner.func.value)
     if isinstance(receiver, Tensor) and receiver.certain and receiver.kind != "parameter":
-        machine.facts.add(MoveDiscarded(node, inner.func.value, receiver, machine.where(), loop))
+        machine.note(MoveDiscarded(node, inner.func.value, receiver, machine.where(), loop))

@@ -73,7 +73,7 @@ def define_function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionD
         function.cls = None
     for decorator in node.decorator_list:
         _decorate(machine, function, decorator)
-    if not in_class:
+    if not in_class and not machine.is_foreign:
         machine.functions.append(function)
     return function
 
@@ -104,7 +104,8 @@ def define_class(machine: Machine, node: ast.ClassDef) -> None:
         for part in node.body:
             if not _is_setter(part):
                 machine.execute([part])
-    machine.classes.append(cls)
+    if not machine.is_foreign:
+        machine.classes.append(cls)
     # A decorator of a class all but always gives the class back.
     machine.bind(node.name, cls)
 

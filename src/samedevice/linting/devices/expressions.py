@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from samedevice.linting.devices import attributes, calls, operations, truth
+from samedevice.linting.devices import attributes, calls, imports, operations, truth
 from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import CPU, Place
@@ -21,6 +21,7 @@ from samedevice.linting.devices.values import (
     External,
     Function,
     Held,
+    Imported,
     Mapping,
     Sequence,
     Symbol,
@@ -43,7 +44,16 @@ def _name(machine: Machine, node: ast.Name) -> Value:
         return External(f"builtins.{node.id}") if node.id in _BUILTINS else UNKNOWN
     if isinstance(value, Tensor) and value.held is None and value.kind == "plain":
         return _held_globally(machine, node, value)
+    if isinstance(value, Imported):
+        return _imported(machine, node, value)
     return value
+
+
+def _imported(machine: Machine, node: ast.Name, value: Imported) -> Value:
+    found = imports.resolve(machine, value)
+    if isinstance(found, Tensor) and found.held is None and found.kind == "plain":
+        return replace(found, held=Held("global", "", node.id, machine.own(node)))
+    return found
 
 
 def _held_globally(machine: Machine, node: ast.Name, value: Tensor) -> Tensor:
@@ -51,7 +61,7 @@ def _held_globally(machine: Machine, node: ast.Name, value: Tensor) -> Tensor:
     frame = machine.frame
     if not frame.name or frame.scopes[-1].get(node.id) is not value or node.id in frame.scopes[0]:
         return value
-    return replace(value, held=Held("global", "", node.id, node))
+    return replace(value, held=Held("global", "", node.id, machine.own(node)))
 
 
 def _attribute(machine: Machine, node: ast.Attribute) -> Value:

@@ -46,6 +46,8 @@ class Operand:
     place: Location | None
     node: ast.AST
     argument: str = ""
+    inside: bool = False
+    """Belongs to code of another file: what is wrong with it is that file's affair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,8 @@ def _judge(pending: _Pending, current_index: int | None) -> Conflict | None:
     if culprit.value is UNKNOWN:
         # A demand of the operation itself, such as numpy's for the CPU.
         culprit, other = other, culprit
+    if culprit.inside:
+        return None
     return Conflict(
         pending.node, pending.operation, pending.role, culprit, other, certainty, pending.where, pending.path
     )

@@ -8,12 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from samedevice.linting.devices.facts import Facts, Operand, Where
+from samedevice.linting.devices import borders
+from samedevice.linting.devices.facts import Fact, Facts, Operand, Where
+from samedevice.linting.devices.frames import Arguments, Frame
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.memory import Memory
+from samedevice.linting.devices.neighbours import Neighbours
 from samedevice.linting.devices.places import CPU, Location
 from samedevice.linting.devices.values import (
     UNKNOWN,
@@ -22,9 +25,11 @@ from samedevice.linting.devices.values import (
     Device,
     Function,
     Held,
+    Imported,
     Instance,
     Mapping,
     Module,
+    Namespace,
     Optimizer,
     Origin,
     Scope,
@@ -39,66 +44,32 @@ _DEEPEST_CALL = 14
 _DEEPEST_EXPRESSION = 180
 
 
-@dataclass(slots=True)
-class Arguments:
-    """The evaluated arguments of a call."""
-
-    positional: list[Value] = field(default_factory=list)
-    nodes: list[ast.AST] = field(default_factory=list)
-    keywords: dict[str, Value] = field(default_factory=dict)
-    keyword_nodes: dict[str, ast.AST] = field(default_factory=dict)
-    complete: bool = True
-    """False where *args or **kwargs hold more than is known."""
-
-    def get(self, position: int, keyword: str) -> Value | None:
-        """The argument at `position` or called `keyword`."""
-        if 0 <= position < len(self.positional):
-            return self.positional[position]
-        return self.keywords.get(keyword)
-
-    def node(self, position: int, keyword: str, default: ast.AST) -> ast.AST:
-        """Where that argument is written."""
-        if 0 <= position < len(self.nodes):
-            return self.nodes[position]
-        return self.keyword_nodes.get(keyword, default)
-
-    def all(self) -> Iterator[tuple[Value, ast.AST, str]]:
-        """Each argument, its expression and its keyword."""
-        for value, node in zip(self.positional, self.nodes, strict=True):
-            yield value, node, ""
-        for name, value in self.keywords.items():
-            yield value, self.keyword_nodes[name], name
-
-
-@dataclass(slots=True)
-class Frame:
-    """A function, class body or module that is being interpreted."""
-
-    scopes: tuple[Scope, ...]
-    """Own names first, then those of the functions around it, the module's last."""
-    name: str = ""
-    node: ast.AST | None = None
-    cls: Class | None = None
-    receiver: Value | None = None
-    call: ast.AST | None = None
-    returns: list[Value] = field(default_factory=list)
-    yields: list[Value] = field(default_factory=list)
-    global_names: set[str] = field(default_factory=set)
-    guards: int = 0
-    """How many conditions about devices hold here: code that asks knows what it does."""
-
-
 class Machine:
     """Interprets one file."""
 
-    def __init__(self, table: dict[type[ast.AST], Callable[..., Any]], call: Callable[..., Value], budget: int) -> None:
+    def __init__(
+        self, table: dict[type[ast.AST], Callable[..., Any]], call: Callable[..., Value], budget: int, foreign: int
+    ) -> None:
         self.table = table
         self._call = call
         self.memory = Memory()
         self.facts = Facts()
         self.frames: list[Frame] = []
         self.default_place: Location | None = CPU
-        self.imported: Scope = {}
+        self.globals: Scope = {}
+        """The names of the file itself; code with other names at its bottom is another file's."""
+        self.neighbours: Neighbours | None = None
+        """Finds the files that are imported; None where nothing is known beside the text."""
+        self.files: dict[int, Path] = {}
+        """The file to which each module's names belong, by their id."""
+        self.namespaces: dict[Path, Namespace] = {}
+        """The other files that were interpreted."""
+        self.loading: list[ast.AST] = []
+        """The imports whose files are being interpreted."""
+        self.answers: dict[ast.AST, bool] = {}
+        """What was found out about a piece of syntax by looking through it."""
+        self.subject: ast.AST = ast.Pass()
+        """What a fact is about that no call in the file itself leads to."""
         self.visited: set[int] = set()
         """Functions that were interpreted, by id of their node."""
         self.standalone = False
@@ -113,6 +84,8 @@ class Machine:
         self.saved: list[Location] = []
         """Where the tensors were that the file saves."""
         self._budget = budget
+        self._foreign = foreign
+        """How many lines of other files' functions are still followed."""
         self.loops = 0
         """How many loops are being run, those of the callers too."""
         self._nesting = 0
@@ -145,6 +118,14 @@ class Machine:
                 return True
         return False
 
+    def may_enter(self, function: Function) -> bool:
+        """Whether a call of another file's function is still followed."""
+        if function.scopes[-1] is self.globals:
+            return True
+        node = function.node
+        self._foreign -= 1 + (node.end_lineno or node.lineno) - node.lineno
+        return self._foreign > 0
+
     def spend(self, amount: int) -> bool:
         """Take from the budget of this file; False where it is used up, and calls are no longer followed."""
         self._budget -= amount
@@ -166,7 +147,7 @@ class Machine:
         """Set a name in the current scope."""
         frame = self.frames[-1]
         if len(frame.scopes) == 1 and isinstance(value, Mapping) and value.held is None and frame.node is None:
-            self.memory.assign(value, "held", Held("container", "", name, value.node or ast.Pass()))
+            self.memory.assign(value, "held", Held("container", "", name, self.own(value.node or ast.Pass())))
         self.memory.write(frame.scopes[-1 if name in frame.global_names else 0], name, value)
 
     def symbol(self, name: str) -> Symbol:
@@ -198,21 +179,37 @@ class Machine:
         finally:
             self.default_place = before
 
-    def may_follow(self, node: ast.AST) -> bool:
+    def may_follow(self, function: Function) -> bool:
         """Whether a call of this function is still worth and within the limits."""
         depth = len(self.frames)
         if depth > (5 if self.standalone else _DEEPEST_CALL):
             return False
-        return sum(1 for frame in self.frames if frame.node is node) < 2
+        if self.standalone and self._foreign_depth() > (0 if function.scopes[-1] is self.globals else 1):
+            return False
+        return sum(1 for frame in self.frames if frame.node is function.node) < 2
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether code of another file is being interpreted."""
+        return self.frames[-1].scopes[-1] is not self.globals
+
+    def own(self, node: ast.AST) -> ast.AST:
+        """`node`, or the place in the file itself that led to it where it belongs to another file."""
+        return node if not self.is_foreign else borders.own_node(self.frames, self.globals) or self.subject
+
+    def _foreign_depth(self) -> int:
+        return sum(1 for frame in self.frames if frame.scopes[-1] is not self.globals)
 
     def origin(self, node: ast.AST, how: str, *, literal: bool = False) -> Origin:
         """An origin at `node`, in the current function."""
-        frame = self.frames[-1]
-        return Origin(node, how, frame.name, frame.cls.node.name if frame.cls else "", literal)
+        frame, foreign = self.frames[-1], self.is_foreign
+        if foreign:
+            node, frame = self.own(node), borders.own_frame(self.frames, self.globals) or frame
+        return Origin(node, how, frame.name, frame.cls.node.name if frame.cls else "", literal, foreign)
 
     def where(self) -> Where:
-        """The current function, and the devices that can be named in it."""
-        frame = self.frames[-1]
+        """The current function of the file itself, and the devices that can be named in it."""
+        frame = borders.own_frame(self.frames, self.globals) or self.frames[-1]
         in_module = isinstance(frame.receiver, Module)
         own, outer = _named_devices(frame)
         return Where(frame.name, frame.cls.node.name if frame.cls else "", frame.node, in_module, own, outer)
@@ -221,8 +218,18 @@ class Machine:
         """Keep an operation for judgement, unless the code around it has asked where things are."""
         if any(frame.guards for frame in self.frames):
             return
+        if self.is_foreign:
+            seen = borders.from_outside(self.frames, self.globals, operands)
+            if seen is None:
+                return
+            node, operation, operands = seen
         path = tuple(frame.call for frame in self.frames if frame.call is not None)
         self.facts.operation(node, operation, role, tuple(operands), self.where(), path)
+
+    def note(self, fact: Fact) -> None:
+        """Keep a fact about the file itself."""
+        if not self.is_foreign:
+            self.facts.add(fact)
 
 
 _Named = tuple[tuple[str, Location], ...]
@@ -244,6 +251,7 @@ def _named_devices(frame: Frame) -> tuple[_Named, _Named]:
 
 def _devices_in(scope: Scope) -> Iterator[tuple[str, Location]]:
     for name, value in scope.items():
+        value = value.found if isinstance(value, Imported) and value.found is not None else value
         if "device" in name.lower() and isinstance(value, Device | Constant | Symbol):
             place = as_place(value)
             if place is not None:

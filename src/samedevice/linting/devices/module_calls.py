@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from samedevice.linting.devices import attributes, moves, operations
+from samedevice.linting.devices.contents import all_inside
 from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Machine
@@ -83,19 +84,9 @@ def _hooked(machine: Machine, module: Module, arguments: Arguments, result: Valu
 
 def _with_source(result: Value, module: Module) -> Value:
     if isinstance(result, Tensor):
-        sources = {source for source in result.sources if id(source) not in _inside(module)} | {module}
+        sources = {source for source in result.sources if id(source) not in all_inside(module)} | {module}
         return replace(result, place=moves.place_of(result), owner=None, sources=frozenset(sources))
     return result
-
-
-def _inside(module: Module, seen: set[int] | None = None) -> set[int]:
-    seen = set() if seen is None else seen
-    if id(module) not in seen:
-        seen.add(id(module))
-        for part in moves.registered(module):
-            if isinstance(part, Module):
-                _inside(part, seen)
-    return seen
 
 
 def _call_chain(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:

@@ -156,7 +156,9 @@ def _register(machine: Machine, module: Module, name: str, arguments: Arguments,
     computed = f"{ast.unparse(arguments.node(0, 'name', node))} {len(module.attributes)}"
     label: str = key.value if isinstance(key, Constant) and known else computed
     if isinstance(value, Tensor) and name == "register_buffer":
-        held = Held("attribute", module.name, label, node, True, machine.frame.name)
+        held = Held(
+            "attribute", module.name, label, machine.own(node), True, machine.frame.name, foreign=machine.is_foreign
+        )
         value = replace(value, kind="buffer", held=held, place=moves.place_of(value), owner=None)
     machine.memory.write(module.attributes, label, value)
     return Constant(None)

@@ -42,7 +42,7 @@ def construct(machine: Machine, name: str, arguments: Arguments, node: ast.AST) 
     if name in WEIGHTED:
         shared = arguments.keywords.get("_weight")
         if isinstance(shared, Tensor) and shared.kind == "parameter":
-            machine.facts.add(WeightUntied(node, arguments.keyword_nodes["_weight"], machine.where()))
+            machine.note(WeightUntied(node, arguments.keyword_nodes["_weight"], machine.where()))
         return _with_children(Module(name, None, {}, place, origin), arguments)
     if name in WEIGHTED_LOSSES:
         return _loss(machine, Module(name, None, {}, None, origin), arguments)
@@ -83,7 +83,7 @@ def _loss(machine: Machine, module: Module, arguments: Arguments) -> Module:
     for name, position in (("weight", 0), ("pos_weight", -1)):
         value = arguments.get(position, name)
         if isinstance(value, Tensor):
-            node = arguments.node(position, name, module.origin.node)
+            node = machine.own(arguments.node(position, name, module.origin.node))
             held = Held("argument", module.name, name, node, True, machine.frame.name)
             module.attributes[name] = replace(value, kind="buffer", held=held, place=moves.place_of(value), owner=None)
     return module

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import replace
 
+from samedevice.linting.devices.contents import registered
 from samedevice.linting.devices.lattice import same_place
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import Cell, Certainty, Location, resolve
@@ -29,15 +29,6 @@ def place_of(tensor: Tensor) -> Location | None:
     if tensor.owner is not None:
         return module_place(tensor.owner)
     return tensor.place
-
-
-def registered(module: Module) -> Iterator[Tensor | Module]:
-    """What `module.to` moves directly: parameters, buffers and child modules."""
-    for value in (*module.attributes.values(), *module.children):
-        if isinstance(value, Module) or (isinstance(value, Tensor) and value.kind != "plain" and value.owner is None):
-            yield value
-        elif isinstance(value, Either):
-            yield from value.options
 
 
 def module_place(module: Module, seen: frozenset[int] = frozenset()) -> Location | None:
@@ -79,7 +70,7 @@ def move_module(
     if module.place is not None:
         machine.memory.assign(module, "place", place)
     machine.memory.assign(module, "moved", True)
-    machine.memory.assign(module, "moved_at", node)
+    machine.memory.assign(module, "moved_at", machine.own(node) if node is not None else None)
     for part in list(registered(module)):
         if isinstance(part, Tensor):
             machine.memory.assign(part, "place", place)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from samedevice.linting.devices import moves, operations
+from samedevice.linting.devices.contents import all_inside
 from samedevice.linting.devices.facts import LostLeaf, Operand, ScalerWithoutGradients, StaleParameters
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operations import may_conflict
@@ -35,11 +36,13 @@ def construct(machine: Machine, parent: str, name: str, arguments: Arguments, no
     params = arguments.get(0, "params") or UNKNOWN
     for tensor, where in _tensors(params, arguments.node(0, "params", node)):
         if tensor.lost_leaf:
-            machine.facts.add(LostLeaf(where, "optimizer", tensor, machine.where()))
+            machine.note(LostLeaf(where, "optimizer", tensor, machine.where()))
     modules = tuple(_modules(params))
     snapshots = tuple((module, tuple(_contents(module))) for module in modules)
     place = moves.module_place(modules[0]) if modules and name in _STATE_AT_BIRTH else None
-    made = Optimizer(name, node, snapshots, Sequence(None, _parameter_of(params)), machine.frame.name, place)
+    made = Optimizer(
+        name, machine.own(node), snapshots, Sequence(None, _parameter_of(params)), machine.frame.name, place
+    )
     made.has_state = name != "SGD" or "momentum" in arguments.keywords
     machine.optimizers.append(made)
     return made
@@ -95,16 +98,6 @@ def _contents(module: Module, seen: set[int] | None = None) -> Iterator[tuple[Mo
             yield from _contents(part, seen)
 
 
-def _all_inside(module: Module, seen: set[int] | None = None) -> set[int]:
-    seen = set() if seen is None else seen
-    if id(module) not in seen:
-        seen.add(id(module))
-        for part in moves.registered(module):
-            if isinstance(part, Module):
-                _all_inside(part, seen)
-    return seen
-
-
 def note_backward(machine: Machine, loss: Tensor | None) -> None:
     """`loss.backward()`: which modules get gradients; None where the loss is not known."""
     now = tuple(operations.sources_of(loss)) if loss is not None else ()
@@ -130,10 +123,10 @@ def step_scaled(machine: Machine, optimizer: Optimizer, node: ast.AST) -> None:
         or not optimizer.modules
     ):
         return
-    held = {inner for module, _ in optimizer.modules for inner in _all_inside(module)}
-    reached = {inner for module in trained.items if isinstance(module, Module) for inner in _all_inside(module)}
+    held = {inner for module, _ in optimizer.modules for inner in all_inside(module)}
+    reached = {inner for module in trained.items if isinstance(module, Module) for inner in all_inside(module)}
     if not held & reached:
-        machine.facts.add(ScalerWithoutGradients(node, optimizer, machine.where()))
+        machine.facts.add(ScalerWithoutGradients(machine.own(node), optimizer, machine.where()))
 
 
 def step(machine: Machine, optimizer: Optimizer, node: ast.AST) -> None:
@@ -142,7 +135,7 @@ def step(machine: Machine, optimizer: Optimizer, node: ast.AST) -> None:
     if replaced is None:
         replaced = _rebuilt(machine, optimizer)
     if replaced is not None:
-        machine.facts.add(StaleParameters(node, optimizer, replaced, machine.where()))
+        machine.facts.add(StaleParameters(machine.own(node), optimizer, replaced, machine.where()))
     elif optimizer.modules:
         _check_state(machine, optimizer, optimizer.modules[0][0], node)
 
@@ -174,7 +167,7 @@ def _replaced(optimizer: Optimizer) -> str | None:
             if now is value or now is None:
                 continue
             if isinstance(now, Module) and isinstance(value, Module) and moves.has_parameters(now):
-                return name if id(value) not in _all_inside(now) else None
+                return name if id(value) not in all_inside(now) else None
             if isinstance(now, Tensor) and now.kind == "parameter" and now.owner is None:
                 return name
         known = {(id(owner), name) for owner, name, _ in contents}
@@ -206,8 +199,8 @@ def _rebuilt(machine: Machine, optimizer: Optimizer) -> str | None:
     trained = machine.backward.get("modules")
     if not isinstance(trained, Sequence) or not trained.items:
         return None
-    held = {inner for module, _ in optimizer.modules for inner in _all_inside(module)}
-    covered = {inner for other in machine.optimizers for module, _ in other.modules for inner in _all_inside(module)}
+    held = {inner for module, _ in optimizer.modules for inner in all_inside(module)}
+    covered = {inner for other in machine.optimizers for module, _ in other.modules for inner in all_inside(module)}
     made_by = {id(module.origin.node) for module, _ in optimizer.modules}
     modules = [module for module in trained.items if isinstance(module, Module)]
     for module in modules:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from samedevice.linting.devices import branches, calls, operations, truth
+from samedevice.linting.devices import branches, calls, imports, operations, truth
 from samedevice.linting.devices.classes import define_class, define_function
 from samedevice.linting.devices.expressions import bind_target
 from samedevice.linting.devices.lattice import as_place
@@ -95,7 +95,7 @@ def _if(machine: Machine, node: ast.If) -> bool:
         known = True
     if known is not None:
         return machine.execute(node.body if known else node.orelse)
-    frame, guard = machine.frame, branches.asks_for_device(node.test)
+    frame, guard = machine.frame, branches.asks_for_device(machine, node.test)
     frame.guards += guard
     mark = machine.memory.mark()
     body_ended = machine.execute(node.body)
@@ -122,6 +122,13 @@ def _switches_device(machine: Machine, node: ast.If) -> bool:
     """Whether the condition is a setting that says "use CUDA": it is taken to hold, everywhere alike."""
     if node.orelse or not isinstance(node.test, ast.Name | ast.Attribute | ast.BoolOp):
         return False
+    known = machine.answers.get(node)
+    if known is None:
+        known = machine.answers[node] = _moves_to_cuda(node)
+    return known
+
+
+def _moves_to_cuda(node: ast.If) -> bool:
     return any(
         isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "cuda"
         for statement in node.body
@@ -246,18 +253,12 @@ def _class(machine: Machine, node: ast.ClassDef) -> bool:
 
 def _import(machine: Machine, node: ast.Import) -> bool:
     for alias in node.names:
-        name = alias.name if alias.asname else alias.name.partition(".")[0]
-        machine.bind(alias.asname or name, External(name))
+        imports.bind_module(machine, node, alias)
     return False
 
 
 def _import_from(machine: Machine, node: ast.ImportFrom) -> bool:
-    if node.level or node.module is None:
-        for alias in node.names:
-            machine.bind(alias.asname or alias.name, External(f".{node.module or ''}.{alias.name}"))
-        return False
-    for alias in node.names:
-        machine.bind(alias.asname or alias.name, External(f"{node.module}.{alias.name}"))
+    imports.bind_names(machine, node)
     return False
 
 

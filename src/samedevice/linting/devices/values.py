@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from samedevice.linting.devices.places import Cell, Certainty, Location
@@ -23,10 +24,12 @@ __all__ = [
     "Function",
     "Generator",
     "Held",
+    "Imported",
     "Instance",
     "Mapping",
     "Method",
     "Module",
+    "Namespace",
     "Optimizer",
     "Origin",
     "Parameters",
@@ -110,6 +113,8 @@ class Origin:
     cls: str = ""
     literal: bool = False
     """The device was written down as a constant there: "cuda:0", `.cuda()`."""
+    foreign: bool = False
+    """Code of another file did it; `node` is what led there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,8 @@ class Held:
     """The owner has a `to` of its own."""
     accumulates: bool = False
     """The owner takes in values from call to call, as a metric does."""
+    foreign: bool = False
+    """Code of another file keeps it; `node` is what led there."""
 
 
 @dataclass(slots=True, eq=False)
@@ -229,6 +236,29 @@ class External(Value):
     """Something imported, by its full dotted name: "torch.nn.functional.relu"."""
 
     name: str
+
+
+@dataclass(slots=True, eq=False)
+class Imported(Value):
+    """A name of another file, which is looked up there when it is first used."""
+
+    file: Path
+    name: str
+    """Empty for the module itself."""
+    node: ast.AST
+    """The import."""
+    fallback: External
+    """What it is where the other file does not tell."""
+    found: Value | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Namespace(Value):
+    """A module of another file."""
+
+    name: str
+    file: Path
+    scope: Scope
 
 
 @dataclass(slots=True, eq=False)

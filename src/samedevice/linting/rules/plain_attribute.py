@@ -8,7 +8,7 @@ from samedevice.findings import Fix
 from samedevice.linting import edits, leaves, mending, wording
 from samedevice.linting.devices.facts import Conflict, LostLeaf
 from samedevice.linting.devices.values import Held, Tensor
-from samedevice.linting.evidence import held_of, is_certain, on_accelerator
+from samedevice.linting.evidence import held_of, is_certain, on_accelerator, where_held
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
@@ -33,7 +33,7 @@ def _held(fact: _Fact) -> Held:
 
 
 def _at(fact: _Fact) -> ast.AST:
-    return fact.node if isinstance(fact, LostLeaf) else _held(fact).node
+    return fact.node if isinstance(fact, LostLeaf) else where_held(fact)
 
 
 def _message(fact: _Fact, source: Source) -> str:

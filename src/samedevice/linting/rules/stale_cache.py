@@ -8,7 +8,7 @@ from samedevice.findings import Fix
 from samedevice.linting import edits, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.values import Held
-from samedevice.linting.evidence import held_of, is_certain, is_tensor, origin_of
+from samedevice.linting.evidence import held_of, is_certain, is_tensor, origin_of, where_held
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
@@ -31,7 +31,7 @@ def _held(fact: Conflict) -> Held:
 
 
 def _at(fact: Conflict) -> ast.AST:
-    return _held(fact).node
+    return where_held(fact)
 
 
 def _message(fact: Conflict, source: Source) -> str:
