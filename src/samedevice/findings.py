@@ -6,7 +6,9 @@ The shapes of the JSON forms are fixed by the report schema (docs/reports.md); `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Raised",
     "Report",
     "Transfer",
+    "named_from",
 ]
 
 Severity = Literal["error", "warning"]
@@ -125,10 +128,23 @@ class Finding:
     fix: Fix | None = None
 
     def __str__(self) -> str:
-        """The finding for a person, without colours."""
-        from samedevice import reports
+        """The finding for a person, in the reader's language, without colours."""
+        return Report((self,), "finding").to_text()
 
-        return reports.to_text(Report((self,), "finding"))
+    def named_from(self, folder: str) -> Finding:
+        """The same with its files named as a person who works in `folder` would name them.
+
+        Args:
+            folder: an absolute path; what lies inside is named from there, what does not by its whole path.
+        """
+        location, culprit, fix = self.location, self.culprit, self.fix
+        if location:
+            location = replace(location, file=named_from(folder, location.file))
+        if culprit and culprit.file:
+            culprit = replace(culprit, file=named_from(folder, culprit.file))
+        if fix:
+            fix = replace(fix, edits=tuple(replace(edit, file=named_from(folder, edit.file)) for edit in fix.edits))
+        return replace(self, location=location, culprit=culprit, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +210,14 @@ class Report:
         return self.to_text()
 
     def to_text(self) -> str:
-        """The report for a person, without colours."""
+        """The report for a person, in the reader's language; files are named from the current folder."""
         from samedevice import reports
 
-        return reports.to_text(self)
+        try:
+            here = str(Path.cwd())
+        except OSError:  # the folder is gone
+            return reports.to_text(self)
+        return reports.to_text(replace(self, findings=tuple(finding.named_from(here) for finding in self.findings)))
 
     def to_json(self) -> str:
         """The report as JSON, in the schema of docs/reports.md."""
@@ -210,3 +230,17 @@ class Report:
         from samedevice import reports
 
         return reports.to_mermaid(self)
+
+
+def named_from(folder: str, file: str) -> str:
+    """`file` as seen from `folder` where it lies inside, else as it is.
+
+    Args:
+        folder: an absolute path.
+        file: a path, or any other name of a source, such as a notebook's cell.
+    """
+    for root in (folder, os.path.realpath(folder)):
+        inside = root.rstrip(os.sep) + os.sep
+        if file.startswith(inside):
+            return file[len(inside) :]
+    return file

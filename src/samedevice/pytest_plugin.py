@@ -59,7 +59,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say that the devices are simulated: a green run must not be taken for one on a GPU."""
     device = config.getoption("samedevice_simulate")
-    return None if device is None else f"samedevice: simulated {device}"
+    if device is None:
+        return None
+    from samedevice.texts import say, shown
+
+    return shown(say("samedevice: simulated {devices}", devices=device))
 
 
 # `hookwrapper`, since `wrapper` is unknown to pytest 7, and a plugin that fails to load fails every run of its users.
@@ -108,7 +112,6 @@ def _explain(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], re
     """Explain the fault, and take the simulation's own frames out of what pytest shows."""
     from samedevice.explaining.explain import explain
     from samedevice.findings import Report
-    from samedevice.running import from_folder
     from samedevice.running.interpreter import users_traceback
 
     error = excinfo.value
@@ -117,5 +120,5 @@ def _explain(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], re
         return
     users = users_traceback(excinfo.tb) or excinfo.tb
     report.longrepr = item.repr_failure(pytest.ExceptionInfo.from_exc_info((type(error), error, users)))
-    finding = from_folder(finding, str(item.config.invocation_params.dir))
+    finding = finding.named_from(str(item.config.invocation_params.dir))
     report.sections.append(("samedevice", Report((finding,), "finding").to_text()))

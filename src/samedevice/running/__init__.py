@@ -15,23 +15,22 @@ Work that is left in an executor which nobody shuts down runs after the simulati
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samedevice.errors import UsageError
 from samedevice.explaining.explain import explain
-from samedevice.findings import Finding, Outcome, Report
+from samedevice.findings import Finding, Outcome, Report, named_from
 from samedevice.running import interpreter, programs
 from samedevice.texts import say
 
 if TYPE_CHECKING:
     from samedevice.tracing.watch import Watch
 
-__all__ = ["RunOptions", "RunResult", "from_folder", "run"]
+__all__ = ["RunOptions", "RunResult", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def run(options: RunOptions) -> RunResult:
     for finding in watching.report.findings if watching is not None else ():
         faults.add(finding)
     outcome: Outcome = "finding" if faults.found else "error" if status else "ok"
-    script = _shorten(options.target, faults.folder)
+    script = named_from(faults.folder, options.target)
     report = Report(findings=tuple(faults.found), outcome=outcome, script=script, simulated=simulated)
     return RunResult(outcome, report, 1 if faults.found else status)
 
@@ -104,7 +103,7 @@ class _Faults:
             self.add(finding)
 
     def add(self, finding: Finding) -> None:
-        finding = from_folder(finding, self.folder)
+        finding = finding.named_from(self.folder)
         if finding not in self.found:
             self.found.append(finding)
 
@@ -159,28 +158,3 @@ def _faults_in_threads(faults: _Faults) -> Iterator[None]:
         yield
     finally:
         threading.excepthook = show
-
-
-def _shorten(file: str, folder: str) -> str:
-    """`file` as seen from `folder` where it lies inside, else as it is."""
-    for root in (folder, os.path.realpath(folder)):
-        if file.startswith(root.rstrip(os.sep) + os.sep):
-            return file[len(root.rstrip(os.sep)) + 1 :]
-    return file
-
-
-def from_folder(finding: Finding, folder: str) -> Finding:
-    """`finding` with its files named as a person who works in `folder` would name them.
-
-    Args:
-        finding: files by their whole path.
-        folder: an absolute path; what lies inside is named from there.
-    """
-    location, culprit, fix = finding.location, finding.culprit, finding.fix
-    if location:
-        location = replace(location, file=_shorten(location.file, folder))
-    if culprit and culprit.file:
-        culprit = replace(culprit, file=_shorten(culprit.file, folder))
-    if fix:
-        fix = replace(fix, edits=tuple(replace(edit, file=_shorten(edit.file, folder)) for edit in fix.edits))
-    return replace(finding, location=location, culprit=culprit, fix=fix)
