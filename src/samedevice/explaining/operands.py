@@ -24,6 +24,7 @@ _Argument: TypeAlias = "tuple[str | None, ast.expr]"
 """Keyword or None, and expression."""
 _DEEPEST_INSIDE = 8
 _MOST_INSIDE = 8_000
+_REGISTERED = ("submodule", "parameter", "buffer")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +87,13 @@ def device_of_route(route: Route) -> str:
 
 
 def find_inside(start: Route, tensor: Any) -> Route | None:
-    """The shortest route on from `start` to `tensor` or a view of it."""
+    """The shortest route on from `start` to `tensor` or a view of it; of a module's, one through what it registers."""
+    if is_module(start.value) and (registered := _find_inside(start, tensor, _REGISTERED)) is not None:
+        return registered
+    return _find_inside(start, tensor, None)
+
+
+def _find_inside(start: Route, tensor: Any, kinds: tuple[str, ...] | None) -> Route | None:
     seen: set[int] = set()
     queue = deque([start])
     while queue and len(seen) < _MOST_INSIDE:
@@ -97,6 +104,8 @@ def find_inside(start: Route, tensor: Any) -> Route | None:
             continue
         seen.add(id(route.value))
         for kind, key, value in members(route.value):
+            if kinds is not None and kind not in kinds:
+                continue
             step = Step(route.value, kind, key)
             queue.append(Route(route.frame, route.base, route.scope, (*route.steps, step), value))
     return None

@@ -78,7 +78,7 @@ def item(obj: object, key: Any) -> Any:
         return _entry(obj, key)
     if is_kind(obj, list) or is_kind(obj, tuple):
         return _element(obj, key)
-    data = instance_dict(obj).get("data") if is_kind(obj, UserDict) else None
+    data = instance_dict(obj).get(_wrapped(obj))
     return _entry(data, key) if is_kind(data, dict) else MISSING
 
 
@@ -102,12 +102,19 @@ def members(obj: object) -> Iterator[tuple[str, Any, Any]]:
         yield from (("attribute", name, value) for name, value in zip(_fields(obj), _sequence(obj), strict=False))
     elif is_kind(obj, list) or is_kind(obj, tuple):
         yield from (("item", index, value) for index, value in _first(enumerate(_sequence(obj))))
-    elif is_kind(obj, UserDict) and is_kind(own.get("data"), dict):
-        yield from (("item", key, value) for key, value in _first(dict.items(own["data"])))
-        own = {name: value for name, value in own.items() if name != "data"}
+    elif is_kind(own.get(wrapped := _wrapped(obj)), dict):
+        yield from (("item", key, value) for key, value in _first(dict.items(own[wrapped])))
+        own = {name: value for name, value in own.items() if name != wrapped}
     if not is_module(obj):
         yield from (("attribute", name, value) for name, value in _first(own.items()))
         yield from (("attribute", name, value) for name, value in _slots(obj))
+
+
+def _wrapped(obj: object) -> str:
+    """The attribute in which a mapping that is no dict keeps its dict; "" where it is none."""
+    if is_kind(obj, UserDict):
+        return "data"
+    return "_tensordict" if is_instance(obj, "tensordict", "TensorDict") else ""
 
 
 def _is_opaque(obj: object) -> bool:

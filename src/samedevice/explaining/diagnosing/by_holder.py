@@ -14,7 +14,8 @@ from samedevice.explaining.where_made import default_argument, only_assignment
 
 __all__ = ["judge"]
 
-_HIDDEN = re.compile(r"hidden|\b[hc]_?[0n]\b|\b[hc]x\b|\bcell(_?state)?\b", re.I)
+# Not `hidden_states`: so transformers call what goes from layer to layer.
+_HIDDEN = re.compile(r"hidden(?!_states)|\b[hc]_?[0n]\b|\b[hc]x\b|\bcell(_?state)?\b", re.I)
 _LAYER = re.compile(r"RNN|LSTM|GRU")
 _METRIC = re.compile(r"Metric|(^|[a-z])Meter|Score|Accura|Precision|Recall|Confusion|Average|Statistic|Evaluat|Monitor")
 _SECOND = re.compile(
