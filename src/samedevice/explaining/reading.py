@@ -18,6 +18,7 @@ from samedevice.explaining.live import (
     gradient_of,
     instance_dict,
     is_generator,
+    is_instance,
     is_kind,
     is_module,
     is_tensor,
