@@ -19,6 +19,7 @@ __all__ = ["main"]
 COMMANDS = {
     "run": say("run a script as python does, and explain the device faults that it meets"),
     "lint": say("find device faults in source files, without running them"),
+    "lsp": say("the linter for editors: diagnostics and quick fixes while a file is edited"),
     "fix": say("edit a script until it has no device fault left that can be mended"),
     "explain": say("explain a pasted traceback or error line"),
     "inspect": say("show devices, shapes and sizes in a checkpoint, without running its pickles"),
