@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from samedevice.findings import Finding, Report
+from samedevice.reports.wording import ROLES
+from samedevice.texts import say, shown
 
 __all__ = ["to_mermaid"]
 
@@ -80,12 +82,12 @@ def _state(report: Report, role: str, faults: list[Finding]) -> str:
 
 
 def _label(report: Report, role: str, faults: list[Finding]) -> str:
-    lines = [f"<b>{_STEPS[role]}</b>"]
-    lines += [_escape(f"{number} on {device}") for device, number in _counts(report, role).items()]
-    for finding in faults[:MOST_NAMES]:
-        lines.append(_escape(f"{finding.code} {_blamed(finding)}"))
+    lines = [f"<b>{shown(ROLES[_STEPS[role]])}</b>"]
+    for device, number in _counts(report, role).items():
+        lines.append(_escape(shown(say("{number} on {device}", number=number, device=device))))
+    lines += [_escape(f"{finding.code} {_blamed(finding)}") for finding in faults[:MOST_NAMES]]
     if len(faults) > MOST_NAMES:
-        lines.append(f"and {len(faults) - MOST_NAMES} more")
+        lines.append(shown(say("and {number} more", number=len(faults) - MOST_NAMES)))
     return "<br/>".join(lines)
 
 
@@ -98,7 +100,9 @@ def _blamed(finding: Finding) -> str:
     culprit = finding.culprit
     if culprit is None:
         return finding.cause
-    return culprit.name if culprit.device is None else f"{culprit.name} on {culprit.device}"
+    if culprit.device is None:
+        return culprit.name
+    return shown(say("{name} on {device}", name=culprit.name, device=culprit.device))
 
 
 def _escape(text: str) -> str:

@@ -1,21 +1,24 @@
 """Report -> text for a person: what happened, where, why, how to mend it. At most 100 columns where words can wrap.
 
-A fault that was run into takes some ten lines; one seen in source takes a line of its own, as compilers print them, so
-that editors and `grep` can follow it.
+A fault that was run into takes some ten lines; one seen in source begins with a line of its own, as compilers print
+them, so that editors and `grep` can follow it, and shows the code.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
-from samedevice.findings import Culprit, Finding, Fix, Location, Report
+from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Report
 from samedevice.reports import wording
+from samedevice.reports.columns import cut, width, wrap
+from samedevice.reports.snippet import snippet
+from samedevice.texts import say, say_number, shown
 
 __all__ = ["to_text"]
 
 WIDTH = 100
 MOST_REASONS = 3
+MOST_OPERANDS = 6
 MOST_DIFF_LINES = 8
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _SIGNS: dict[str, str] = {"-": "red", "+": "green", " ": "dim"}
@@ -45,10 +48,10 @@ def to_text(report: Report, *, colours: bool = False) -> str:
     lines: list[str] = []
     for finding in report.findings:
         lines += _in_source(finding, paint) if _is_static(finding) else [*_finding(finding, paint), ""]
-    lines += [wording.printable(f"{error.file}: {error.message}") for error in report.errors]
+    lines += [wording.printable(f"{error.file}: {shown(error.message)}") for error in report.errors]
     lines += wording.placement_lines(report)
     for note in report.notes:
-        lines += _wrap("Note: ", note)
+        lines += _wrap(shown(say("Note: ")), note)
     lines.append(paint(wording.headline(report), "bold"))
     return "\n".join(lines) + "\n"
 
@@ -61,11 +64,21 @@ def _is_static(finding: Finding) -> bool:
 def _in_source(finding: Finding, paint: _Painter) -> Iterator[str]:
     location = finding.location
     assert location is not None  # `_is_static` saw to it
-    at = wording.printable(f"{location.file}:{location.line}:{location.column}:")
-    yield f"{paint(at, 'bold')} {paint(finding.code, 'cyan')} {wording.printable(finding.message)}"
+    cell = f"cell {location.cell}:" if location.cell is not None else ""
+    at = wording.printable(f"{location.file}:{cell}{location.line}:{location.column}:")
+    yield f"{paint(at, 'bold')} {paint(finding.code, 'cyan')} {wording.readable(finding.message)}"
+    if seen := snippet(location, WIDTH - 4):
+        line, carets = seen
+        yield f"    {paint(line, 'yellow')}"
+        yield f"    {' ' * carets.count(' ')}{paint(carets.lstrip(), 'red')}"
     if finding.fix:
-        unsafe = "" if finding.fix.safe else " (look twice: it may change more than the device)"
-        yield from _wrap("    Mend: ", finding.fix.summary + unsafe)
+        summary = finding.fix.summary
+        if not finding.fix.safe:
+            summary = say("{mend} (look twice: it may change more than the device)", mend=summary)
+        yield from _wrap(f"    {shown(_MEND)}", summary)
+
+
+_MEND = say("Mend: ")
 
 
 def _finding(finding: Finding, paint: _Painter) -> Iterator[str]:
@@ -77,27 +90,39 @@ def _finding(finding: Finding, paint: _Painter) -> Iterator[str]:
         yield from _culprit(finding.culprit, finding.location, paint)
     elif finding.operands:
         # Nobody to blame: what is where is all that is known.
-        yield from _wrap("  ", "; ".join(f"{o.name} is on {o.device}" for o in finding.operands))
+        yield from _wrap("  ", _whereabouts(finding.operands))
     for reason in finding.reasons[:MOST_REASONS]:
         yield from _wrap("  ", reason)
     if finding.fix:
         yield from _mend(finding.fix, finding, paint)
-    more = f"`samedevice causes {finding.code}` tells more"
-    yield f"Cause {paint(f'{finding.code} {finding.cause}', 'cyan')}; {more}"
+    cause = paint(f"{finding.code} {finding.cause}", "cyan")
+    yield shown(say("Cause {cause}; `samedevice causes {code}` tells more", cause=cause, code=finding.code))
+
+
+def _whereabouts(operands: tuple[Operand, ...]) -> str:
+    there = [shown(say("{name} is on {device}", name=o.name, device=o.device)) for o in operands[:MOST_OPERANDS]]
+    if (more := len(operands) - MOST_OPERANDS) > 0:
+        there.append(shown(say("and {number} more", number=more)))
+    return shown(say("; ")).join(there)
 
 
 def _where(location: Location, paint: _Painter) -> Iterator[str]:
-    yield from _code_line(f"  at {wording.place(location)}", location.source, paint)
+    yield from _code_line(f"  {shown(say('at {place}', place=wording.place(location)))}", location.source, paint)
 
 
 def _culprit(culprit: Culprit, location: Location | None, paint: _Painter) -> Iterator[str]:
     place = wording.culprit_place(culprit)
     source = culprit.source
     if location and (culprit.file, culprit.line) == (location.file, location.line):
-        place, source = "the same line", None
-    facts = "; ".join(part for part in (wording.tensor(culprit), f"from {place}" if place else "") if part)
+        place, source = shown(say("the same line")), None
+    made = shown(say("from {place}", place=place)) if place else ""
+    facts = shown(say("; ")).join(part for part in (wording.tensor(culprit), made) if part)
     if facts:
-        yield from _code_line(f"  {wording.printable(culprit.name)}: {facts}", source, paint)
+        yield from _code_line(f"  {wording.printable(culprit.name)}{_colon()}{facts}", source, paint)
+
+
+def _colon() -> str:
+    return shown(say(": "))
 
 
 def _code_line(head: str, source: str | None, paint: _Painter) -> Iterator[str]:
@@ -105,41 +130,40 @@ def _code_line(head: str, source: str | None, paint: _Painter) -> Iterator[str]:
     if not source:
         yield head
         return
-    source = textwrap.shorten(wording.printable(source), WIDTH - 6, placeholder=" …")
-    if len(head) + 2 + len(source) <= WIDTH:
-        yield f"{head}: {paint(source, 'yellow')}"
+    source = cut(" ".join(wording.printable(source).split()), WIDTH - 6)
+    if width(head) + width(_colon()) + width(source) <= WIDTH:
+        yield f"{head}{_colon()}{paint(source, 'yellow')}"
     else:
-        yield f"{head}:"
+        yield head + _colon().rstrip()
         yield f"      {paint(source, 'yellow')}"
 
 
 def _mend(fix: Fix, finding: Finding, paint: _Painter) -> Iterator[str]:
+    lead = shown(_MEND)
     diff = [line for file, edits in wording.edits_by_file(finding).items() for line in _diff(file, edits, paint)]
     # A summary that is a line of the edit would only be read twice.
     in_edit = any(line.strip() == fix.summary for edit in fix.edits for line in edit.new.splitlines())
-    first, *rest = [f"Mend: {diff.pop(0).lstrip()}"] if in_edit else _wrap("Mend: ", fix.summary)
-    yield paint("Mend:", "green") + first.removeprefix("Mend:")
+    first, *rest = [lead + diff.pop(0).lstrip()] if in_edit else _wrap(lead, fix.summary)
+    yield paint(lead.rstrip(), "green") + first.removeprefix(lead.rstrip())
     yield from rest
     yield from diff[:MOST_DIFF_LINES]
-    if len(diff) > MOST_DIFF_LINES:
-        yield f"  … and {wording.count(len(diff) - MOST_DIFF_LINES, 'more line')}"
+    if (more := len(diff) - MOST_DIFF_LINES) > 0:
+        yield "  " + shown(say_number("… and {number} more line", "… and {number} more lines", more))
 
 
 def _diff(file: str, edits: list[tuple[int, str, str]], paint: _Painter) -> Iterator[str]:
     for line, old, new in edits:
         yield "  " + paint(wording.printable(f"{file}:{line}"), "dim")
-        for sign, text in wording.changed_lines(old, new):
-            yield paint(f"  {sign} {wording.printable(text)}", _SIGNS[sign])
+        changed = [(sign, wording.printable(text)) for sign, text in wording.changed_lines(old, new)]
+        if any(width(text) > WIDTH - 4 for _, text in changed):
+            indent = min((len(text) - len(text.lstrip()) for _, text in changed if text.strip()), default=0)
+            changed = [(sign, text[indent:]) for sign, text in changed]
+        for sign, text in changed:
+            # What is to be written is there to be copied: it alone is never cut.
+            yield paint(f"  {sign} {text if sign == '+' else cut(text, WIDTH - 4)}".rstrip(), _SIGNS[sign])
 
 
 def _wrap(lead: str, text: str) -> list[str]:
     """`text` in lines of at most 100 columns after `lead`, the later ones indented; code is never broken inside."""
     indent = lead if lead.isspace() else " " * (len(lead) - len(lead.lstrip()) + 2)
-    return textwrap.wrap(
-        wording.printable(text),
-        WIDTH,
-        initial_indent=lead,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [lead.rstrip()]
+    return wrap(wording.readable(text), WIDTH, first=lead, later=indent)

@@ -3,43 +3,99 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
 
 from samedevice.findings import Culprit, Finding, Location, Operand, Report
+from samedevice.texts import Text, say, say_number, shown
 
 __all__ = [
     "changed_lines",
-    "count",
     "culprit_place",
     "edits_by_file",
     "headline",
     "place",
     "placement_lines",
     "printable",
+    "readable",
     "tensor",
 ]
 
 MOST_DEVICES = 8
 
-
-def count(number: int, noun: str) -> str:
-    """E.g. "1 finding", "2 findings"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+_KINDS: dict[str, Callable[[int], Text]] = {
+    "parameter": lambda n: say_number("{number} parameter", "{number} parameters", n),
+    "held parameter": lambda n: say_number("{number} held parameter", "{number} held parameters", n),
+    "stale parameter": lambda n: say_number("{number} stale parameter", "{number} stale parameters", n),
+    "unheld parameter": lambda n: say_number("{number} unheld parameter", "{number} unheld parameters", n),
+    "container parameter": lambda n: say_number("{number} container parameter", "{number} container parameters", n),
+    "helper parameter": lambda n: say_number("{number} helper parameter", "{number} helper parameters", n),
+    "buffer": lambda n: say_number("{number} buffer", "{number} buffers", n),
+    "plain attribute": lambda n: say_number("{number} plain attribute", "{number} plain attributes", n),
+    "self-moved attribute": lambda n: say_number("{number} self-moved attribute", "{number} self-moved attributes", n),
+    "attribute": lambda n: say_number("{number} attribute", "{number} attributes", n),
+    "container tensor": lambda n: say_number("{number} container tensor", "{number} container tensors", n),
+    "helper tensor": lambda n: say_number("{number} helper tensor", "{number} helper tensors", n),
+    "group tensor": lambda n: say_number("{number} group tensor", "{number} group tensors", n),
+    "gradient": lambda n: say_number("{number} gradient", "{number} gradients", n),
+    "input": lambda n: say_number("{number} input", "{number} inputs", n),
+    "length": lambda n: say_number("{number} length", "{number} lengths", n),
+    "argument": lambda n: say_number("{number} argument", "{number} arguments", n),
+    # "state" has no plural in English: one entry of optimizer state is a state, and so are twenty.
+    "state": lambda n: say_number("{number} state", "{number} state", n),
+    "host state": lambda n: say_number("{number} host state", "{number} host state", n),
+    "free state": lambda n: say_number("{number} free state", "{number} free state", n),
+    "": lambda n: say_number("{number} tensor", "{number} tensors", n),
+}
+"""How many of what, by the kind of `Placement`."""
+ROLES = {
+    "model": say("model"),
+    "criterion": say("criterion"),
+    "batch": say("batch"),
+    "inputs": say("inputs"),
+    "optimizer": say("optimizer"),
+}
+"""The roles of `Placement`, and what a step of the flow is called."""
 
 
 def headline(report: Report) -> str:
     """One line on the whole report."""
     script = printable(report.script or "")
-    where = f" in {script}" if script else ""
-    on = f" on simulated {_devices(report.simulated)}" if report.simulated else ""
-    if report.findings:
-        return count(len(report.findings), "device fault") + where + on
-    if report.errors:
-        return f"{count(len(report.errors), 'file')} could not be read; no device fault in the others"
-    if report.outcome == "error":
-        return f"{script or 'The script'} failed for a reason of its own; no device fault was found{on}"
-    return f"No device fault found{where}{on}"
+    devices = _devices(report.simulated or ())
+    if not report.findings and report.errors:
+        number = len(report.errors)
+        return shown(
+            say_number(
+                "{number} file could not be read; no device fault in the others",
+                "{number} files could not be read; no device fault in the others",
+                number,
+            )
+        )
+    if not report.findings and report.outcome == "error":
+        return _failed(script, devices)
+    number = len(report.findings)
+    what = say_number("{number} device fault", "{number} device faults", number) if number else _NOTHING
+    if script and devices:
+        return shown(say("{what} in {script} on simulated {devices}", what=what, script=script, devices=devices))
+    if script:
+        return shown(say("{what} in {script}", what=what, script=script))
+    return shown(say("{what} on simulated {devices}", what=what, devices=devices) if devices else what)
+
+
+_NOTHING = say("No device fault found")
+
+
+def _failed(script: str, devices: str) -> str:
+    name = script or say("The script")
+    if devices:
+        return shown(
+            say(
+                "{script} failed for a reason of its own; no device fault was found on simulated {devices}",
+                script=name,
+                devices=devices,
+            )
+        )
+    return shown(say("{script} failed for a reason of its own; no device fault was found", script=name))
 
 
 def _devices(names: tuple[str, ...]) -> str:
@@ -48,9 +104,12 @@ def _devices(names: tuple[str, ...]) -> str:
 
 def place(location: Location) -> str:
     """E.g. "train.py:31 in forward"."""
-    cell = f" (cell {location.cell})" if location.cell is not None else ""
-    function = f" in {location.function}" if location.function else ""
-    return printable(f"{location.file}:{location.line}{cell}{function}")
+    at: str = f"{location.file}:{location.line}"
+    if location.cell is not None:
+        at = say("{place} (cell {cell})", place=at, cell=location.cell)
+    if location.function:
+        at = say("{place} in {function}", place=at, function=location.function)
+    return readable(at)
 
 
 def culprit_place(culprit: Culprit) -> str:
@@ -67,12 +126,22 @@ def tensor(of: Culprit | Operand) -> str:
 
 def placement_lines(report: Report) -> list[str]:
     """What lives where, a line for each role and kind, e.g. "model: 12 parameters on cuda:0"."""
-    counts = Counter((p.role, p.kind or "tensor", p.device) for p in report.placements)
-    # "state" has no plural here: one entry of optimizer state is a state, and so are twenty.
+    counts = Counter((p.role, p.kind, p.device) for p in report.placements)
     return [
-        f"{role}: {number} {kind if number == 1 or kind.endswith('state') else kind + 's'} on {device}"
-        for (role, kind, device), number in counts.items()
+        shown(say("{role}: {things} on {device}", role=ROLES.get(role, role), things=_things(kind, n), device=device))
+        for (role, kind, device), n in counts.items()
     ]
+
+
+def _things(kind: str, number: int) -> Text:
+    if kind in _KINDS:
+        return _KINDS[kind](number)
+    return say("{number} of kind {kind}", number=number, kind=kind)
+
+
+def readable(text: str) -> str:
+    """`text` in the reader's language, printable."""
+    return printable(shown(text))
 
 
 def printable(text: str) -> str:
