@@ -27,3 +27,11 @@ def test_no_columns_over_several_lines(lint_report, seen):
 
 def test_nothing_found():
     assert to_github(Report()) == ""
+
+
+def test_a_place_in_a_notebook_names_the_cell_and_no_line_of_the_file(lint_report, seen):
+    in_cell = replace(seen, fix=None, location=replace(seen.location, file="a.ipynb", line=2, cell=3))
+    report = replace(lint_report, findings=(in_cell,), errors=())
+    assert to_github(report) == (
+        "::warning title=SD105 result-discarded,file=a.ipynb::cell 3, line 2: the result of x.to(device) is dropped\n"
+    )

@@ -1,167 +1,57 @@
-"""The log validates against the parts of the SARIF 2.1.0 schema that it uses, written down here from the standard."""
+"""The log validates against the schema that OASIS publishes with the standard.
+
+Source of data/sarif-schema-2.1.0.json: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/, unchanged.
+"""
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
-from jsonschema import validate
+import pytest
+from jsonschema import Draft4Validator, ValidationError
 
-from samedevice.findings import Edit, Fix, Report
+from samedevice.causes.catalogue import all_causes, all_smells
+from samedevice.config import Config
+from samedevice.findings import Edit, Finding, Fix, Location, Report
+from samedevice.linting.lint import lint
 from samedevice.reports import to_sarif
 
-MESSAGE = {
-    "type": "object",
-    "properties": {"text": {"type": "string"}},
-    "required": ["text"],
-    "additionalProperties": False,
-}
-LINE = {"type": "integer", "minimum": 1}
-REGION = {
-    "type": "object",
-    "properties": {
-        "startLine": LINE,
-        "startColumn": LINE,
-        "endLine": LINE,
-        "endColumn": LINE,
-        "snippet": MESSAGE,
-    },
-    "required": ["startLine"],
-    "additionalProperties": False,
-}
-ARTIFACT = {
-    "type": "object",
-    "properties": {"uri": {"type": "string", "format": "uri-reference", "pattern": r"^[^ \\]*$"}},
-    "required": ["uri"],
-    "additionalProperties": False,
-}
-LOCATION = {
-    "type": "object",
-    "properties": {
-        "message": MESSAGE,
-        "physicalLocation": {
-            "type": "object",
-            "properties": {"artifactLocation": ARTIFACT, "region": REGION},
-            "required": ["artifactLocation"],
-            "additionalProperties": False,
-        },
-    },
-    "additionalProperties": False,
-}
-FIX = {
-    "type": "object",
-    "properties": {
-        "description": MESSAGE,
-        "artifactChanges": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "artifactLocation": ARTIFACT,
-                    "replacements": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": {
-                            "type": "object",
-                            "properties": {"deletedRegion": REGION, "insertedContent": MESSAGE},
-                            "required": ["deletedRegion"],
-                            "additionalProperties": False,
-                        },
-                    },
-                },
-                "required": ["artifactLocation", "replacements"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["artifactChanges"],
-    "additionalProperties": False,
-}
-RESULT = {
-    "type": "object",
-    "properties": {
-        "ruleId": {"type": "string"},
-        "ruleIndex": {"type": "integer", "minimum": 0},
-        "level": {"enum": ["none", "note", "warning", "error"]},
-        "message": MESSAGE,
-        "locations": {"type": "array", "items": LOCATION},
-        "relatedLocations": {"type": "array", "items": LOCATION},
-        "fixes": {"type": "array", "items": FIX},
-    },
-    "required": ["message"],
-    "additionalProperties": False,
-}
-RULE = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string"},
-        "name": {"type": "string"},
-        "shortDescription": MESSAGE,
-        "fullDescription": MESSAGE,
-        "help": MESSAGE,
-    },
-    "required": ["id"],
-    "additionalProperties": False,
-}
-NOTIFICATION = {
-    "type": "object",
-    "properties": {"level": {"enum": ["error"]}, "message": MESSAGE, "locations": {"items": LOCATION}},
-    "required": ["message"],
-    "additionalProperties": False,
-}
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "$schema": {"type": "string", "format": "uri"},
-        "version": {"const": "2.1.0"},
-        "runs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "tool": {
-                        "type": "object",
-                        "properties": {
-                            "driver": {
-                                "type": "object",
-                                "properties": {
-                                    "name": {"type": "string"},
-                                    "version": {"type": "string"},
-                                    "rules": {"type": "array", "items": RULE, "uniqueItems": True},
-                                },
-                                "required": ["name"],
-                                "additionalProperties": False,
-                            }
-                        },
-                        "required": ["driver"],
-                    },
-                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-                    "invocations": {
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "executionSuccessful": {"type": "boolean"},
-                                "toolExecutionNotifications": {"items": NOTIFICATION},
-                            },
-                            "required": ["executionSuccessful"],
-                            "additionalProperties": False,
-                        }
-                    },
-                    "results": {"type": "array", "items": RESULT},
-                },
-                "required": ["tool"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["version", "runs"],
-    "additionalProperties": False,
-}
+SCHEMA = json.loads((Path(__file__).parent / "data" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft4Validator(SCHEMA, format_checker=Draft4Validator.FORMAT_CHECKER)
 
 
 def log(report):
     data = json.loads(to_sarif(report))
-    validate(data, SCHEMA)
+    VALIDATOR.validate(data)
     return data["runs"][0]
+
+
+def test_the_schema_refuses_what_is_no_log():
+    for wrong in ({}, {"version": "2.1.0", "runs": [{}]}, {"version": "2.0", "runs": []}):
+        with pytest.raises(ValidationError):
+            VALIDATOR.validate(wrong)
+
+
+def test_every_example_of_the_catalogue(tmp_path):
+    for cause in (*all_causes(), *all_smells()):
+        for number, example in enumerate(cause.examples):
+            (tmp_path / f"é {cause.module} {number}.py").write_text(example.wrong_script, encoding="utf-8")
+    (tmp_path / "broken.py").write_text("import torch\n(", encoding="utf-8")
+    run = log(lint([tmp_path], config=Config(select=("ALL",))))
+    assert len(run["results"]) > 30
+    assert len(run["tool"]["driver"]["rules"]) > 30
+
+
+def test_a_place_in_a_notebook_is_a_cell_and_no_line_of_the_file():
+    edit = Edit("a.ipynb", 2, 2, "x", "y", cell=3)
+    place = Location("a.ipynb", 2, None, 5, 2, 9, "x", 3)
+    finding = Finding("SD112", "numpy-on-cuda", "m", place, fix=Fix("y", (edit,)))
+    (result,) = log(Report((finding,), "finding"))["results"]
+    (location,) = result["locations"]
+    assert location["physicalLocation"] == {"artifactLocation": {"uri": "a.ipynb"}}
+    assert location["logicalLocations"] == [{"fullyQualifiedName": "cell 3, line 2", "kind": "cell"}]
+    assert result["message"]["text"] == "cell 3, line 2: m"
+    assert "fixes" not in result
 
 
 def test_a_run(run_report):

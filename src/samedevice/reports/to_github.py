@@ -24,11 +24,15 @@ def _finding(finding: Finding) -> str:
     if at := finding.location:
         properties["file"] = at.file.replace("\\", "/")
         known = {"line": at.line, "endLine": at.end_line, "col": at.column, "endColumn": at.end_column}
+        if at.cell is not None:
+            known.clear()  # lines of a notebook's cell are none of its file
         if at.end_line not in (None, at.line):
             # Columns are only understood where the annotation is on one line.
-            del known["col"], known["endColumn"]
+            known = {key: value for key, value in known.items() if not key.lower().startswith(("col", "endcol"))}
         properties |= {key: str(value) for key, value in known.items() if value is not None}
     text = shown(finding.message)
+    if at and at.cell is not None:
+        text = f"cell {at.cell}, line {at.line}: {text}"
     if finding.fix:
         text += f"\n{shown(say('Mend: '))}{shown(finding.fix.summary)}"
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())

@@ -93,4 +93,5 @@ def _fix(fix: Fix) -> dict[str, Any]:
 
 
 def _edit(edit: Edit) -> dict[str, Any]:
-    return {"file": edit.file, "line": edit.line, "end_line": edit.end_line, "old": edit.old, "new": edit.new}
+    data = {"file": edit.file, "line": edit.line, "end_line": edit.end_line, "old": edit.old, "new": edit.new}
+    return data if edit.cell is None else data | {"cell": edit.cell}

@@ -58,13 +58,13 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
         "ruleId": finding.code,
         "ruleIndex": rule_index,
         "level": finding.severity,
-        "message": {"text": " ".join([finding.message, *finding.reasons])},
+        "message": {"text": _in_cell(finding.location) + " ".join([finding.message, *finding.reasons])},
     }
     if finding.location:
-        result["locations"] = [_physical(finding.location.file, _region(finding.location))]
+        result["locations"] = [_location(finding.location)]
     if finding.culprit and finding.culprit.file and finding.culprit.line:
         result["relatedLocations"] = [_culprit(finding.culprit)]
-    if finding.fix and finding.fix.edits:
+    if finding.fix and finding.fix.edits and all(edit.cell is None for edit in finding.fix.edits):
         result["fixes"] = [{"description": {"text": finding.fix.summary}, "artifactChanges": _changes(finding)}]
     return result
 
@@ -72,6 +72,18 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
 def _culprit(culprit: Culprit) -> dict[str, Any]:
     location = _physical(str(culprit.file), {"startLine": culprit.line})
     return location | {"message": {"text": f"{culprit.name} was made or left behind here"}}
+
+
+def _location(location: Location) -> dict[str, Any]:
+    """A place in a file; in a notebook a cell, for its lines are none of the file."""
+    if location.cell is None:
+        return _physical(location.file, _region(location))
+    named = {"fullyQualifiedName": f"cell {location.cell}, line {location.line}", "kind": "cell"}
+    return _physical(location.file) | {"logicalLocations": [named]}
+
+
+def _in_cell(location: Location | None) -> str:
+    return f"cell {location.cell}, line {location.line}: " if location and location.cell is not None else ""
 
 
 def _physical(file: str, region: dict[str, Any] | None = None) -> dict[str, Any]:
