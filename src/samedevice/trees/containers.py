@@ -12,6 +12,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar, overload
 
 from samedevice.errors import UsageError
+from samedevice.texts import say
 from samedevice.trees.attributes import AttributesOf, has_attributes, is_python_class
 from samedevice.trees.kinds import ATOM, LEAF, OPAQUE, Container, Get, Kind
 from samedevice.trees.path import Step, attribute
@@ -49,7 +50,13 @@ class _Registered(Container):
         again = self._named(obj)
         for name, part in parts.items():
             if again[name] is not part and KINDS[type(part)] is not ATOM:
-                raise UsageError(f"the children given for {type(obj).__qualname__} make a new {name!r} each time")
+                raise UsageError(
+                    say(
+                        "the children given for {type} make a new {name!r} each time",
+                        type=type(obj).__qualname__,
+                        name=name,
+                    )
+                )
         return parts.values()
 
     def steps(self, obj: Any) -> Iterable[Step]:
@@ -151,15 +158,16 @@ def register_container(
             is given.
     """
     if not isinstance(cls, type):
-        raise UsageError(f"register_container takes a class, not {cls!r}")
+        raise UsageError(say("register_container takes a class, not {value}", value=repr(cls)))
+    name = cls.__qualname__
     if cls in _registered:
-        raise UsageError(f"{cls.__qualname__} is registered already; unregister_container({cls.__qualname__}) first")
+        raise UsageError(say("{type} is registered already; unregister_container({type}) first", type=name))
     if is_tensor_or_module(cls):
-        raise UsageError(f"{cls.__qualname__} is a tensor or a module, which moves as PyTorch moves it")
+        raise UsageError(say("{type} is a tensor or a module, which moves as PyTorch moves it", type=name))
     if not is_python_class(cls):
-        raise UsageError(f"{cls.__qualname__} is a type of Python itself, which moves as it always does")
+        raise UsageError(say("{type} is a type of Python itself, which moves as it always does", type=name))
     if (children is None) != (rebuild is None):
-        raise UsageError(f"{cls.__qualname__}: children and rebuild go together; give both or neither")
+        raise UsageError(say("{type}: children and rebuild go together; give both or neither", type=name))
     _registered[cls] = None if children is None or rebuild is None else _Registered(children, rebuild)
     KINDS.clear()
     return cls
@@ -175,6 +183,6 @@ def unregister_container(cls: type) -> None:
         UsageError: it was not.
     """
     if cls not in _registered:
-        raise UsageError(f"{cls.__qualname__} was not registered")
+        raise UsageError(say("{type} was not registered", type=cls.__qualname__))
     del _registered[cls]
     KINDS.clear()
