@@ -37,6 +37,7 @@ _KEYS = {
     "mps": "AutocastMPS",
     "hpu": "AutocastHPU",
     "mtia": "AutocastMTIA",
+    "npu": "AutocastPrivateUse1",
 }
 _MACRO = re.compile(r"#define AT_FORALL_(\w+)\(_\)((?:[^\n]*\\\n)*[^\n]*\n)")
 _ENTRY = re.compile(r"\b_\(\s*(\w+)\s*(?:,\s*(\w+)\s*)?\)")
@@ -86,6 +87,7 @@ class _Kernels:
         self._kind = kind
         self._key = key
         self._library: Any = None
+        self._fallback: Any = None
 
     def install(self) -> None:
         """Register them; once more after PyTorch imported something, and then perhaps within autocast."""
@@ -98,12 +100,19 @@ class _Kernels:
             warnings.simplefilter("ignore")
             for operator, cast in policies().items():
                 self._library.impl(operator, _kernel(operator, cast, self._kind, excluded), self._key)
+        if not torch._C._dispatch_has_backend_fallback(key):
+            # PyTorch leaves it to the plugin to say that autocast lets all other operators through.
+            self._fallback = torch.library.Library("_", "IMPL")
+            self._fallback.fallback(torch.library.fallthrough_kernel, self._key)
 
     def undo(self) -> None:
         """PyTorch's own kernels again."""
         torch._C._dispatch_tls_set_dispatch_key_included(getattr(torch._C.DispatchKey, self._key), False)
         self._library._destroy()
         self._library = None
+        if self._fallback is not None:
+            self._fallback._destroy()
+            self._fallback = None
 
 
 def _kernel(operator: str, cast: str, kind: str, excluded: Any) -> Kernel:

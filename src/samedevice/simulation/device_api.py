@@ -26,6 +26,7 @@ from samedevice.simulation import (
     legacy_types,
     other_kinds,
     parallel,
+    plugins,
     processes,
     profiling,
     streams,
@@ -204,4 +205,9 @@ def _flag(api: DeviceAnswers, name: str) -> property:
     return property(lambda module: getattr(api, name), lambda module, value: setattr(api, name, value))
 
 
-_KINDS = {"cuda": (_cuda,), "xpu": (other_kinds.xpu,), "mps": (other_kinds.mps,)}
+_KINDS = {
+    "cuda": (_cuda,),
+    "xpu": (other_kinds.xpu,),
+    "mps": (other_kinds.mps,),
+    **dict.fromkeys(("npu", "hpu", "mtia"), (plugins.patches,)),
+}

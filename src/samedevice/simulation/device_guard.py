@@ -26,10 +26,10 @@ from samedevice.simulation.patching import Patch, Undoable
 
 __all__ = ["NUMBERS", "DeviceGuard", "patches"]
 
-NUMBERS = {"cuda": 1, "xpu": 12, "mps": 13, "hpu": 15, "mtia": 19}
+NUMBERS = {"cuda": 1, "xpu": 12, "mps": 13, "hpu": 15, "mtia": 19, "npu": 20}
 """Kinds of devices as C++ counts them: c10/core/DeviceType.h."""
 _META = 14
-_KINDS = 20
+_KINDS = 21
 """The table has an entry for each kind, at least so many."""
 _SYMBOL = "_ZN3c104impl26device_guard_impl_registryE"
 

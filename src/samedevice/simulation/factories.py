@@ -14,7 +14,6 @@ from typing import Any
 import torch
 import torch.jit._builtins
 import torch.utils._device
-import torch.utils.dlpack
 
 from samedevice.simulation import observers
 from samedevice.simulation.labels import LabelTable, is_active
@@ -61,9 +60,6 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Undo
             yield from _known_to_scripts(original, stand_in)
     yield Patch(torch.utils._device.DeviceContext, "__torch_function__", _in_context(constructors, replaced))
     yield Patch(torch, "from_numpy", _told(torch.from_numpy))
-    from_dlpack = _exchanging(labels, mover, torch.utils.dlpack.from_dlpack)
-    yield Patch(torch, "from_dlpack", from_dlpack)
-    yield Patch(torch.utils.dlpack, "from_dlpack", from_dlpack)
     yield Patch(torch._C._nn, "_parse_to", _parsing(machine, torch._C._nn._parse_to))
 
 
@@ -245,18 +241,6 @@ def _told(from_numpy: Function) -> Function:
         return made
 
     return Replacement(from_numpy, function)
-
-
-def _exchanging(labels: LabelTable, mover: Mover, from_dlpack: Function) -> Function:
-    def function(source: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(source, torch.Tensor):
-            return from_dlpack(source, *args, **kwargs)
-        with mover.exporting_to_torch():
-            made: torch.Tensor = from_dlpack(source, *args, **kwargs)
-        labels.set_device(made, labels.device_of(source))
-        return made
-
-    return Replacement(from_dlpack, function)
 
 
 def _parsing(machine: Machine, parse_to: Function) -> Function:

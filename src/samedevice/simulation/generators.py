@@ -214,7 +214,8 @@ def patches(machine: Machine) -> Iterator[Undoable]:
         yield Patch(owner, "set_rng_state", _checking(torch.random.set_rng_state))
     if machine.kind == "mps":
         yield Patch(torch.mps, "_default_mps_generator", randomness.default_generators[0])
-    elif (module := getattr(torch, machine.kind, None)) is not None:
+    elif machine.kind in ("cuda", "xpu"):
+        module = getattr(torch, machine.kind)
         # Filled at the first use, as in PyTorch.
         yield Remembered(module, "default_generators", ())
         yield from _immediate(module, randomness)

@@ -15,8 +15,8 @@ from samedevice.simulation.calls import torch_version
 
 __all__ = ["KINDS", "Machine", "active", "current", "parse_machine"]
 
-KINDS = ("cuda", "xpu", "mps", "mtia", "hpu")
-"""The kinds that PyTorch can name without a plugin and that hold memory of their own."""
+KINDS = ("cuda", "xpu", "mps", "npu", "mtia", "hpu")
+"""The kinds that hold memory of their own; PyTorch can name all but "npu" without a plugin."""
 
 # The real type: while a simulation runs, `torch.device` is a stand-in for it.
 _Device = torch.device

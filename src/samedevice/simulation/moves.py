@@ -6,8 +6,6 @@ are the CPU in truth. The dispatch mode labels it; this module knows no operator
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -22,25 +20,11 @@ _to_copy = torch.ops.aten._to_copy.default
 
 
 class Mover:
-    """Moves tensors for one simulation.
-
-    Attributes:
-        exporting: PyTorch itself is reading a tensor through DLPack, and may read one that is on a device.
-    """
+    """Moves tensors for one simulation."""
 
     def __init__(self, labels: LabelTable, mode: DeviceMode) -> None:
         self._labels = labels
         self._mode = mode
-        self.exporting = False
-
-    @contextlib.contextmanager
-    def exporting_to_torch(self) -> Iterator[None]:
-        """Within it PyTorch reads tensors through DLPack."""
-        self.exporting = True
-        try:
-            yield
-        finally:
-            self.exporting = False
 
     def join(self) -> None:
         """Take this thread into the simulation, should it be older; see `threads.py`."""

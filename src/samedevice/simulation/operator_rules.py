@@ -339,8 +339,10 @@ def _is_cpu_choice(name: str) -> bool:
 
 
 def _yaml_key(key: str) -> str:
-    """XPU kernels live outside the file, with the same checks: CUDA's entries stand in for them."""
-    return key.replace("XPU", "CUDA")
+    """Kernels of others live outside the file, with the same checks: CUDA's entries stand in for them."""
+    for kind in ("XPU", "NPU", "HPU", "MTIA"):
+        key = key.replace(kind, "CUDA")
+    return key
 
 
 def _functional_name(name: str) -> str:

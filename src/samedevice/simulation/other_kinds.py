@@ -1,8 +1,5 @@
 """Stand-ins for `torch.xpu` and `torch.mps`, as `device_api.py` has them for `torch.cuda`.
 
-Of kinds without a module of their own in PyTorch (hpu, mtia) only the device itself is simulated; `torch.accelerator`
-answers for them.
-
 Source: torch/xpu/__init__.py, torch/mps/__init__.py, torch/backends/mps/__init__.py, 2.6 to 2.14.
 """
 

@@ -14,6 +14,7 @@ from samedevice.simulation import (
     device_api,
     device_guard,
     device_type,
+    dlpack,
     factories,
     function_checks,
     gradients,
@@ -35,6 +36,7 @@ from samedevice.simulation.machine import Machine, parse_machine
 from samedevice.simulation.moves import Mover
 from samedevice.simulation.operators import DeviceMode
 from samedevice.simulation.patching import Applied, Undoable
+from samedevice.simulation.plugin_name import PluginName
 
 __all__ = ["simulate"]
 
@@ -56,7 +58,19 @@ def simulate(machine: str = "cuda") -> Iterator[Machine]:
     Raises:
         UsageError: a kind that cannot be simulated, or a simulation is running already.
     """
-    made = parse_machine(machine)
+    name = PluginName()
+    if machine.partition(":")[0] == "npu":
+        name.claim()
+    try:
+        with _running(parse_machine(machine), machine) as made:
+            yield made
+    finally:
+        name.release()
+
+
+@contextlib.contextmanager
+def _running(made: Machine, machine: str) -> Iterator[Machine]:
+    """The simulation of a machine that was described as `machine`."""
     if (running := machine_module.active()) is not None:
         raise UsageError(
             f"cannot simulate {machine!r}: {', '.join(running.names)} are being simulated already. "
@@ -93,6 +107,7 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from storages.patches(machine, labels)
     yield from tensors.patches(machine, labels, mover)
     yield from factories.patches(machine, labels, mover)
+    yield from dlpack.patches(machine, labels)
     yield from function_checks.patches(labels.device_of)
     if machine.kind == "mps":
         yield from mps.patches(labels)

@@ -30,7 +30,7 @@ __all__ = ["Streams", "patches"]
 # Any: what the type stubs say of these C classes leaves out how they are made.
 _RealStream: Any = torch.Stream
 _RealEvent: Any = torch.Event
-_DEVICE_TYPES = {"cuda": 1, "xpu": 12, "mps": 13, "hpu": 15, "mtia": 19}
+_DEVICE_TYPES = {"cuda": 1, "xpu": 12, "mps": 13, "hpu": 15, "mtia": 19, "npu": 20}
 """c10/core/DeviceType.h."""
 _NO_TIME = ValueError if torch_version() >= (2, 7) else RuntimeError
 _POOL = itertools.count(3, 32)

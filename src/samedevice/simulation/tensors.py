@@ -62,12 +62,15 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Patc
         "is_pinned": methods.is_pinned,
         "new": methods.new,
         "new_tensor": methods.new_tensor,
-        "__dlpack__": methods.dlpack,
     }
     replaced |= {name: methods.cpu_only(name) for name in _CPU_ONLY}
+    replaced["__setitem__"] = methods.assign
     for name, method in replaced.items():
         if hasattr(torch.Tensor, name):
             yield Patch(torch.Tensor, name, _overridable(name, method))
+        elif name in ("npu", "hpu", "mtia"):
+            # A plugin gives it to tensors.
+            yield Patch(torch.Tensor, name, _function_of(method))
     yield Patch(torch, "get_device", lambda tensor: tensor.get_device())
     for name in _likes():
         yield Patch(torch.Tensor, name, _overridable(name, methods.with_device(getattr(torch.Tensor, name))))
@@ -88,6 +91,15 @@ def _overridable(name: str, method: Body) -> Method:
 
     replacement = Method(getattr(torch.Tensor, name), body)
     return replacement
+
+
+def _function_of(method: Body) -> Body:
+    def function(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if has_torch_function_unary(self):
+            return handle_torch_function(function, (self,), self, *args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    return function
 
 
 class _Methods:
@@ -201,11 +213,6 @@ class _Methods:
             return _Base.numpy(tensor.detach().cpu(), force=True)
         raise refuse("numpy", "aten::numpy", [("self", tensor)], self._labels, device=self._labels.device_of(tensor))
 
-    def dlpack(self, tensor: torch.Tensor, **keywords: Any) -> Any:
-        if self._is_away(tensor) and not self._mover.exporting:
-            raise refuse("dlpack", "aten::__dlpack__", [("self", tensor)], self._labels)
-        return _dlpack(tensor, **keywords)
-
     def cpu_only(self, name: str) -> Body:
         original = getattr(_Base, name)
 
@@ -254,6 +261,18 @@ class _Methods:
         self._labels.set_device(made, target)
         return made
 
+    # -- writing into it -------------------------------------------------------------------------------------------
+
+    def assign(self, tensor: torch.Tensor, index: Any, value: Any) -> None:
+        """As `tensor[index] = value`; C++ names the tensor's type where it knows no way to write the value."""
+        try:
+            _Base.__setitem__(tensor, index, value)
+        except TypeError as error:
+            name = str(_Base.type(tensor))
+            if self._is_away(tensor) and str(error).endswith(f" to a {name}"):
+                error.args = (str(error).removesuffix(name) + tensor.type(),)
+            raise error.with_traceback(None) from None
+
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def set_grad(self, tensor: torch.Tensor, gradient: Any) -> None:
@@ -268,9 +287,6 @@ class _Methods:
                 values = {"grad_text": chr(found.index or 0), "self_text": chr(device.index or 0)}
                 raise refuse("assigned-gradient-index", "aten::set_grad", operands, self._labels, **values)
         _Base.grad.__set__(tensor, gradient)
-
-
-_dlpack = torch.Tensor.__dlpack__
 
 
 def _type_name(legacy: Any) -> str:
