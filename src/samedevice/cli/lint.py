@@ -170,11 +170,14 @@ def _lint_stdin(options: Namespace, config: Config) -> int:
     if not (options.fix or options.diff):
         _print(report, options.format)
         return _status(report)
+    if report.errors:
+        _write_bytes(b"" if options.diff else data)
+        _print_errors(report.errors)
+        return _status(report)
     from samedevice.fixing import fixed_bytes
 
     change = fixed_bytes(data, name, config=config, unsafe=options.unsafe)
     _write_bytes(change.patch if options.diff else change.data)
-    _print_errors(result.errors)
     if options.diff:
         return _status(report)
     left = lint_bytes(change.data, name, config=config)

@@ -23,6 +23,10 @@ from samedevice.linting.source import SourceError
 __all__ = ["Linted", "lint", "lint_bytes", "lint_file", "lint_source"]
 
 
+_FILES_PER_JOB = 16
+"""Fewer are linted before another process has started."""
+
+
 @dataclass(frozen=True, slots=True)
 class Linted:
     """What linting one file came to."""
@@ -53,6 +57,7 @@ def lint(
     """
     config = Config() if config is None else config
     files = list(select_files(paths, config, force_exclude=force_exclude))
+    jobs = min(jobs, 1 + len(files) // _FILES_PER_JOB)
     results = processes.mapped(functools.partial(lint_file, config=config, cache=cache), files, jobs, _died)
     findings = tuple(finding for result in results for finding in result.findings)
     errors = tuple(error for result in results for error in result.errors)
