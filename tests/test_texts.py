@@ -1,5 +1,6 @@
 import copy
 import json
+import locale
 import os
 import pickle
 import shutil
@@ -107,6 +108,14 @@ def test_the_language_is_the_one_that_the_environment_asks_for(monkeypatch, aske
     for name, value in asked.items():
         monkeypatch.setenv(name, value)
     assert language() == found
+
+
+def test_the_names_that_windows_gives_are_known(monkeypatch):
+    for name in ASKED:
+        monkeypatch.delenv(name, raising=False)
+    for number, found in ((0x0804, "zh_CN"), (0x1004, "zh_CN"), (0x0404, "en"), (0x0409, "en")):
+        monkeypatch.setenv("LANG", locale.windows_locale[number])
+        assert language() == found
 
 
 def test_a_console_without_chinese_gets_english_it_can_show():

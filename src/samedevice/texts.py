@@ -100,8 +100,8 @@ def shown(text: str) -> str:
 
 def language() -> str:
     """The reader's language: "en" or "zh_CN", as the environment asks for it and the console can show it."""
-    asked = next((value for name in _VARIABLES if (value := os.environ.get(name))), "")
-    found = _known(asked)
+    asked = next((value for name in _VARIABLES if (value := os.environ.get(name))), None)
+    found = _known(_of_windows() if asked is None else asked)
     return found if found == ENGLISH or all(map(_has_chinese, _encodings())) else ENGLISH
 
 
@@ -121,6 +121,20 @@ def _translated(text: Text, catalogue: GNUTranslations) -> str:
     else:
         template = catalogue.ngettext(text.template, text.many, text.number)
     return template.format_map({name: shown(v) if isinstance(v, str) else v for name, v in text.values.items()})
+
+
+@functools.cache
+def _of_windows() -> str:
+    """The language that Windows shows itself in: none of the variables is usually set there; "" on other systems.
+
+    Source: Microsoft's documentation of `GetUserDefaultUILanguage`.
+    """
+    if sys.platform != "win32":
+        return ""
+    import ctypes
+    import locale
+
+    return locale.windows_locale.get(ctypes.windll.kernel32.GetUserDefaultUILanguage(), "")
 
 
 @functools.cache
