@@ -226,7 +226,10 @@ def _step_text(step: Step) -> str:
         return f"[{key_text(step.key)}]"
     if step.kind in ("submodule", "parameter") and name_of_class(type(step.owner)) in _LIST_LIKE:
         key = str(step.key)
-        return f"[{key if key.isdigit() else json.dumps(key)}]"
+        if key.isdigit():
+            return f"[{key}]"
+        # Only dictionaries of modules take a name in brackets.
+        return f"[{json.dumps(key)}]" if name_of_class(type(step.owner)).endswith("Dict") else f".{key}"
     return f".{step.key}"
 
 
