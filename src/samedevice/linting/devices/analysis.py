@@ -178,7 +178,7 @@ def _forget_unstable(cls: Class, made: Module | Instance, stored: StoredAttribut
     unstable = set(stored.elsewhere)
     for owner in _lineage(cls):
         for method in owner.namespace.values():
-            if isinstance(method, Function) and id(method.node) not in during and not _is_init(method):
+            if isinstance(method, Function) and id(method.node) not in during and not _starts_from_init(method, made):
                 unstable |= stored.by_method.get(id(method.node), set())
     for name in unstable & made.attributes.keys():
         value = made.attributes[name]
@@ -186,8 +186,10 @@ def _forget_unstable(cls: Class, made: Module | Instance, stored: StoredAttribut
             made.attributes[name] = Symbol.named(f"self.{name}")
 
 
-def _is_init(method: Function) -> bool:
-    return isinstance(method.node, ast.FunctionDef) and method.node.name == "__init__"
+def _starts_from_init(method: Function, made: Module | Instance) -> bool:
+    """Whether a method finds what `__init__` left, at its first call at least."""
+    name = method.node.name if isinstance(method.node, ast.FunctionDef) else ""
+    return name == "__init__" or (name == "forward" and isinstance(made, Module))
 
 
 def _lineage(cls: Class) -> list[Class]:

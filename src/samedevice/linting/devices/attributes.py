@@ -26,6 +26,7 @@ from samedevice.linting.devices.values import (
     Module,
     Namespace,
     Optimizer,
+    OptimizerState,
     Sequence,
     Symbol,
     Tensor,
@@ -58,7 +59,7 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, Namespace):
         return imports.attribute(machine, value, name)
     if isinstance(value, Tensor):
-        return _of_tensor(value, name)
+        return _of_tensor(machine, value, name)
     if isinstance(value, Module | Instance):
         if name == "__dict__":
             forget(machine, value)
@@ -77,8 +78,9 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
         return Sequence(None, Mapping({"params": value.params}))
     if isinstance(value, Optimizer) and name == "state":
         # Code that goes through the state is about to move it.
+        state = OptimizerState(value, value.place)
         moves.escape(machine, value)
-        return UNKNOWN
+        return state
     if isinstance(value, Mapping) and name in value.attributes:
         return value.attributes[name]
     if isinstance(value, Mapping) and value.cls is not None and (found := find(value.cls, name)):
@@ -94,9 +96,9 @@ def forget(machine: Machine, value: Value) -> None:
                 machine.memory.write(value.attributes, name, UNKNOWN)
 
 
-def _of_tensor(value: Tensor, name: str) -> Value:
+def _of_tensor(machine: Machine, value: Tensor, name: str) -> Value:
     if name == "device":
-        return Device(moves.place_of(value))
+        return Device(machine.traced or moves.place_of(value))
     if name in ("is_cuda", "is_cpu"):
         known = truth.on_accelerator(value)
         return UNKNOWN if known is None else Constant(known is (name == "is_cuda"))
@@ -324,6 +326,8 @@ def write_item(machine: Machine, target: ast.Subscript, new: Value) -> None:
         _write_entry(machine, value, key, new, target)
     elif isinstance(value, Sequence):
         _write_position(machine, value, key, new)
+    elif isinstance(value, OptimizerState):
+        _write_state(machine, value, new, target)
     elif isinstance(value, Symbol):
         part = f"[{key.value!r}]" if isinstance(key, Constant) else f"[{ast.dump(target.slice)[:200]}]"
         machine.memory.write(value.parts, part, new)
@@ -332,6 +336,13 @@ def write_item(machine: Machine, target: ast.Subscript, new: Value) -> None:
         machine.call(setter, Arguments([key, new], [target.slice, target]), target)
     elif isinstance(value, Module) and isinstance(key, Constant) and isinstance(key.value, int):
         _write_child(machine, value, key.value, new)
+
+
+def _write_state(machine: Machine, value: OptimizerState, new: Value, target: ast.AST) -> None:
+    """`state[key] = tensor` for one parameter: the state is there now, if there was one before."""
+    if value.one and isinstance(new, Tensor) and value.place is not None:
+        machine.memory.assign(value.optimizer, "place", moves.place_of(new))
+        machine.memory.assign(value.optimizer, "state_node", machine.own(target))
 
 
 def _write_child(machine: Machine, value: Module, position: int, new: Value) -> None:

@@ -250,7 +250,7 @@ def nested_frame(machine: Machine) -> Frame:
     """A frame with names of its own inside the current one, for a comprehension."""
     outer = machine.frame
     frame = Frame(({}, *outer.scopes), outer.name, outer.node, outer.cls, outer.receiver)
-    frame.yields = outer.yields
+    frame.yields, frame.nested = outer.yields, True
     return frame
 
 

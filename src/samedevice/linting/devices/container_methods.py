@@ -18,6 +18,7 @@ from samedevice.linting.devices.values import (
     Mapping,
     Module,
     Optimizer,
+    OptimizerState,
     Parameters,
     Sequence,
     Tensor,
@@ -35,6 +36,8 @@ def call(machine: Machine, receiver: Value, name: str, arguments: Arguments, nod
         return _mapping(machine, receiver, name, arguments, node)
     if isinstance(receiver, Optimizer):
         return _optimizer(machine, receiver, name, arguments, node)
+    if isinstance(receiver, OptimizerState):
+        return _optimizer_state(receiver, name)
     if isinstance(receiver, Generator):
         return receiver if name == "manual_seed" else UNKNOWN
     if isinstance(receiver, Constant) and isinstance(receiver.value, str):
@@ -167,3 +170,15 @@ def _optimizer(machine: Machine, receiver: Optimizer, name: str, arguments: Argu
     elif name == "add_param_group":
         machine.memory.assign(receiver, "modules", ())
     return UNKNOWN
+
+
+def _optimizer_state(receiver: OptimizerState, name: str) -> Value:
+    """Going through `optimizer.state`, and through what it holds for a parameter."""
+    if name not in ("values", "items", "get"):
+        return UNKNOWN
+    held = (
+        Tensor(receiver.place, None) if receiver.one else OptimizerState(receiver.optimizer, receiver.place, one=True)
+    )
+    if name == "get":
+        return held
+    return Sequence(None, held if name == "values" else sequence([UNKNOWN, held], mutable=False))

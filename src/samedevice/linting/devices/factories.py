@@ -29,6 +29,8 @@ def factory(machine: Machine, name: str, arguments: Arguments, node: ast.AST) ->
     if given is not None and not (isinstance(given, Constant) and given.value is None):
         place, how = as_place(given), "made on"
         literal = isinstance(arguments.keyword_nodes["device"], ast.Constant)
+        if machine.traced is not None and isinstance(arguments.keyword_nodes["device"], ast.Attribute):
+            how = "traced"
         moves.note_elsewhere(place)
     elif not arguments.complete:
         place = None

@@ -56,5 +56,7 @@ class Frame:
     returns: list[Value] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     global_names: set[str] = field(default_factory=set)
+    nested: bool = False
+    """A comprehension's names inside a function, and no call of it."""
     guards: int = 0
     """How many conditions about devices hold here: code that asks knows what it does."""

@@ -20,6 +20,7 @@ from samedevice.linting.devices.values import (
     Mapping,
     Module,
     Sequence,
+    Symbol,
     Tensor,
     Value,
 )
@@ -35,16 +36,19 @@ def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     if collate is not None and not (isinstance(collate, Constant) and collate.value is None):
         if isinstance(collate, Function):
             samples = Sequence(None, dataset.element if isinstance(dataset, Sequence) else UNKNOWN)
-            return Sequence(None, _batched(machine.call(collate, Arguments([samples], [node]), node)), node=node)
+            return Sequence(
+                None, _batched(machine, node, machine.call(collate, Arguments([samples], [node]), node)), node=node
+            )
         return Sequence(None, UNKNOWN, node=node)
     if isinstance(dataset, Instance) and dataset.cls is not None and attributes.find(dataset.cls, "__iter__"):
-        return Sequence(None, _batched(element_of(machine, dataset, node)), node=node)
+        return Sequence(None, _batched(machine, node, element_of(machine, dataset, node)), node=node)
     if isinstance(dataset, Instance | Module) and dataset.cls is not None:
         getter = attributes.read(machine, dataset, "__getitem__", node)
-        item = machine.call(getter, Arguments([UNKNOWN], [node]), node)
-        return Sequence(None, _batched(item), node=node)
+        index = Symbol.named("index", "number")
+        item = machine.call(getter, Arguments([index], [node]), node)
+        return Sequence(None, _batched(machine, node, item), node=node)
     if isinstance(dataset, Sequence):
-        return Sequence(None, _batched(dataset.element), node=node)
+        return Sequence(None, _batched(machine, node, dataset.element), node=node)
     return Sequence(None, UNKNOWN, node=node)
 
 
@@ -61,13 +65,22 @@ def _check_generator(machine: Machine, arguments: Arguments, node: ast.AST) -> N
             machine.report(node, "random_", "generator", [there, here])
 
 
-def _batched(value: Value) -> Value:
+def _batched(machine: Machine, node: ast.AST, value: Value) -> Value:
     """What the default collate function makes of a sample: tensors with one more dimension."""
     if isinstance(value, Tensor):
         return replace(value, scalar=False, leaf=False)
     if isinstance(value, Sequence):
-        items = tuple(_batched(item) for item in value.items) if value.items is not None else None
-        return Sequence(items, _batched(value.element), mutable=False)
+        items = tuple(_batched(machine, node, item) for item in value.items) if value.items is not None else None
+        return Sequence(items, _batched(machine, node, value.element), mutable=False)
     if isinstance(value, Mapping):
-        return Mapping({key: _batched(item) for key, item in value.entries.items()}, _batched(value.element))
+        return Mapping(
+            {key: _batched(machine, node, item) for key, item in value.entries.items()},
+            _batched(machine, node, value.element),
+        )
+    if (isinstance(value, Symbol) and value.role == "number") or _is_number(value):
+        return Tensor(CPU, machine.origin(node, "loader"), False)
     return value
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Constant) and isinstance(value.value, int | float)

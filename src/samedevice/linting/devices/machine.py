@@ -66,6 +66,10 @@ class Machine:
         """The other files that were interpreted."""
         self.loading: list[ast.AST] = []
         """The imports whose files are being interpreted."""
+        self.traced: Location | None = None
+        """Where the module was traced whose `forward` is being called."""
+        self.archives: list[Module] = []
+        """The modules that the file writes with `torch.jit.save`."""
         self.answers: dict[ast.AST, bool] = {}
         """What was found out about a piece of syntax by looking through it."""
         self.subject: ast.AST = ast.Pass()
@@ -186,7 +190,7 @@ class Machine:
             return False
         if self.standalone and self._foreign_depth() > (0 if function.scopes[-1] is self.globals else 1):
             return False
-        return sum(1 for frame in self.frames if frame.node is function.node) < 2
+        return sum(1 for frame in self.frames if frame.node is function.node and not frame.nested) < 2
 
     @property
     def is_foreign(self) -> bool:

@@ -68,7 +68,11 @@ def _call_own(machine: Machine, module: Module, arguments: Arguments, node: ast.
     for hook in module.pre_hooks:
         given = sequence(arguments.positional, mutable=False)
         machine.call(hook, Arguments([module, given, Mapping(dict(arguments.keywords))], [node] * 3), node)
-    result = machine.call(attributes.read(machine, module, "forward", node), arguments, node)
+    before, machine.traced = machine.traced, module.traced or machine.traced
+    try:
+        result = machine.call(attributes.read(machine, module, "forward", node), arguments, node)
+    finally:
+        machine.traced = before
     return _with_source(_hooked(machine, module, arguments, result, node), module)
 
 

@@ -117,6 +117,9 @@ STRICT = frozenset(
 
 ELEMENTWISE = frozenset(
     [
+        "log_prob",
+        "cdf",
+        "icdf",
         "add",
         "sub",
         "subtract",

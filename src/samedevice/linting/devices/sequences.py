@@ -16,6 +16,7 @@ from samedevice.linting.devices.values import (
     Instance,
     Mapping,
     Module,
+    OptimizerState,
     Parameters,
     Sequence,
     Symbol,
@@ -103,6 +104,8 @@ def item_of(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         return _entry(machine, value, key)
     if isinstance(value, Module):
         return _child(value, key)
+    if isinstance(value, OptimizerState):
+        return Tensor(value.place, None) if value.one else OptimizerState(value.optimizer, value.place, one=True)
     if isinstance(value, Symbol):
         return value.part(f"[{key.value!r}]" if isinstance(key, Constant) else f"[{ast.dump(node)[:200]}]")
     if isinstance(value, Instance):

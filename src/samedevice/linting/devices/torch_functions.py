@@ -11,11 +11,14 @@ from samedevice.linting.devices import (
     library_functions,
     loaders,
     modules,
+    moves,
     operations,
     optimizers,
     packing,
+    tracing,
     truth,
 )
+from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operation_tables import ELEMENTWISE, FACTORIES, LIKE, STRICT
@@ -233,6 +236,19 @@ def _spawn(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     return UNKNOWN
 
 
+def _set_rng_state(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    """Source: torch/random.py and aten/src/ATen/Context: the state must be a ByteTensor on the CPU."""
+    state = arguments.get(0, "new_state")
+    if isinstance(state, Tensor):
+        operands = [
+            Operand(state, moves.place_of(state), arguments.node(0, "new_state", node), "new_state"),
+            Operand(UNKNOWN, CPU, node),
+        ]
+        if operations.may_conflict(operands):
+            machine.report(node, "set_rng_state", "strict", operands)
+    return UNKNOWN
+
+
 def _legacy(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """`torch.FloatTensor(…)`: on the CPU whatever the default device is."""
     return Tensor(CPU, machine.origin(node, "made"), None if len(arguments.positional) == 1 else False)
@@ -255,6 +271,10 @@ _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte",
 
 _EXACT: dict[str, Handler] = {
     "torch.device": _device,
+    "torch.set_rng_state": _set_rng_state,
+    "torch.random.set_rng_state": _set_rng_state,
+    "torch.cuda.set_rng_state": _set_rng_state,
+    "torch.cuda.random.set_rng_state": _set_rng_state,
     "torch.Generator": factories.generator,
     "torch.as_tensor": factories.as_tensor,
     "torch.asarray": factories.as_tensor,
@@ -282,7 +302,9 @@ _EXACT: dict[str, Handler] = {
     **{f"torch.cuda.{kind}Tensor": _legacy_cuda for kind in _KINDS},
     "torch.compile": _first,
     "torch.jit.script": _first,
-    "torch.jit.trace": _first,
+    "torch.jit.trace": tracing.trace,
+    "torch.jit.save": tracing.save,
+    "torch.jit.load": tracing.load,
     "torch.nn.Parameter": factories.parameter,
     "torch.nn.parameter.Parameter": factories.parameter,
     "torch.nn.Buffer": factories.buffer,

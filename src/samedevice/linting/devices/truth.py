@@ -121,6 +121,8 @@ def _equal_places(left: Value, right: Value) -> bool | None:
 
 def is_instance(machine: Machine, value: Value, kinds: Value) -> bool | None:
     """`isinstance(value, kinds)` where it can be told."""
+    if isinstance(value, Instance) and value.cls is not None and not value.cls.opaque:
+        return _is_object_of(value.cls, kinds)
     names = _type_names(kinds)
     if names is None:
         return None
@@ -141,6 +143,20 @@ def is_instance(machine: Machine, value: Value, kinds: Value) -> bool | None:
         if names <= known.keys() | {"torch.Tensor", "builtins.list", "builtins.tuple", "builtins.dict"}:
             return any(isinstance(value.value, known[name]) for name in names & known.keys())
     return None
+
+
+def _is_object_of(cls: Class, kinds: Value) -> bool | None:
+    """`isinstance` of an object whose class and bases are all known."""
+    options = kinds.items if isinstance(kinds, Sequence) and kinds.items is not None else (kinds,)
+    if any(option in _lineage(cls) for option in options):
+        return True
+    return None if any(not isinstance(option, Class | External) for option in options) else False
+
+
+def _lineage(cls: Class) -> list[Value]:
+    """A class and everything that it inherits from."""
+    above = [ancestor for base in cls.bases if isinstance(base, Class) for ancestor in _lineage(base)]
+    return [cls, *(base for base in cls.bases if not isinstance(base, Class)), *above]
 
 
 def _type_names(kinds: Value) -> set[str] | None:

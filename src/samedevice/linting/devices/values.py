@@ -31,6 +31,7 @@ __all__ = [
     "Module",
     "Namespace",
     "Optimizer",
+    "OptimizerState",
     "Origin",
     "Parameters",
     "Partial",
@@ -103,8 +104,8 @@ class Device(Value):
 class Origin:
     """The expression that put a tensor where it is.
 
-    `how` is "made" (a factory without a device), "made on" (with one), "moved", "loaded", "numpy", "module",
-    "loader" or "unknown".
+    `how` is "made" (a factory without a device), "made on" (with one), "traced" (with one that a trace wrote down),
+    "moved", "loaded", "numpy", "module", "loader" or "unknown".
     """
 
     node: ast.AST
@@ -185,6 +186,8 @@ class Module(Value):
     symbolic: bool = False
     external: bool = False
     """Of a class that is not seen here."""
+    traced: Location | None = None
+    """Where `torch.jit.trace` was run: devices that its `forward` asks for were written down then."""
 
 
 @dataclass(slots=True, eq=False)
@@ -321,6 +324,19 @@ class Optimizer(Value):
     place: Location | None = None
     """Where its state is, once it has some."""
     has_state: bool = True
+    state_node: ast.AST | None = None
+    """What moved the state, where something did."""
+
+
+@dataclass(slots=True, eq=False)
+class OptimizerState(Value):
+    """`optimizer.state`, or what it holds for one parameter."""
+
+    optimizer: Optimizer
+    place: Location | None
+    """Where the state was when the program began to go through it."""
+    one: bool = False
+    """For one parameter: a dict of tensors."""
 
 
 @dataclass(slots=True, eq=False)

@@ -21,10 +21,12 @@ def _claims(fact: Conflict) -> bool:
 
 def _message(fact: Conflict, source: Source) -> str:
     if isinstance(fact.culprit.value, Optimizer):
-        built = wording.line_of(fact.culprit.value.node)
+        optimizer = fact.culprit.value
+        line = wording.line_of(optimizer.state_node or optimizer.node)
+        how = "has had its state" if optimizer.state_node is not None else "made its state"
         return (
-            f"{fact.culprit.value.name} made its state on {wording.here(fact)} in line {built}; the "
-            f"parameters are on {wording.there(fact)} now"
+            f"{optimizer.name} {how} on {wording.here(fact)} since line {line}; the parameters are on "
+            f"{wording.there(fact)} now"
         )
     name = wording.text_of(fact.culprit.node, source)
     return (

@@ -7,7 +7,7 @@ import ast
 from samedevice.findings import Fix
 from samedevice.linting import edits, leaves, mending, wording
 from samedevice.linting.devices.facts import Conflict, LostLeaf, WeightUntied
-from samedevice.linting.evidence import is_certain
+from samedevice.linting.evidence import is_certain, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 
@@ -15,7 +15,17 @@ _Fact = Conflict | LostLeaf | WeightUntied
 
 
 def _claims(fact: _Fact) -> bool:
-    return not isinstance(fact, Conflict) or (fact.role == "gradient" and is_certain(fact))
+    return not isinstance(fact, Conflict) or (is_certain(fact) and (fact.role == "gradient" or _is_traced(fact)))
+
+
+def _is_traced(fact: Conflict) -> bool:
+    origin = origin_of(fact)
+    return origin is not None and origin.how == "traced"
+
+
+def _at(fact: _Fact) -> ast.AST:
+    origin = origin_of(fact) if isinstance(fact, Conflict) else None
+    return origin.node if origin is not None and origin.how == "traced" else fact.node
 
 
 def _message(fact: _Fact, source: Source) -> str:
@@ -27,6 +37,12 @@ def _message(fact: _Fact, source: Source) -> str:
         return f"a tensor that requires gradients was moved in line {line}: the copy is no leaf, so " + (
             "it is no parameter" if fact.use == "parameter" else "no optimizer can train it"
         )
+    if _is_traced(fact):
+        made, line = wording.text_of(_at(fact), source), wording.line_of(fact.node)
+        return (
+            f"`{made}` was traced on {wording.here(fact)}, and the trace goes on making it there; line {line} uses it "
+            f"with a tensor on {wording.there(fact)}"
+        )
     if isinstance(fact.node, ast.Attribute):
         return f"a gradient on {wording.there(fact)} is given to a tensor on {wording.here(fact)}"
     return f"a backward returns a gradient on {wording.here(fact)} for an input on {wording.there(fact)}"
@@ -37,6 +53,8 @@ def _fix(fact: _Fact, source: Source) -> Fix | None:
         return leaves.made_in_place(fact, source)
     if isinstance(fact, WeightUntied):
         return _tied(fact, source)
+    if _is_traced(fact):
+        return None
     if isinstance(fact.node, ast.Attribute):
         return _assigned(fact.node, source)
     # What a backward returns goes where the gradient is that it got.
@@ -64,4 +82,4 @@ def _tied(fact: WeightUntied, source: Source) -> Fix | None:
     return None
 
 
-RULE: Rule[_Fact] = Rule("SD900", "other", (Conflict, LostLeaf, WeightUntied), _claims, _message, fix=_fix)
+RULE: Rule[_Fact] = Rule("SD900", "other", (Conflict, LostLeaf, WeightUntied), _claims, _message, at=_at, fix=_fix)

@@ -22,7 +22,9 @@ def _claims(fact: _Fact) -> bool:
     if held is None or held.kind != "attribute" or not isinstance(tensor, Tensor) or tensor.kind != "plain":
         return False
     on_purpose = on_accelerator(fact) and not (tensor.origin is not None and tensor.origin.literal)
-    return (held.in_module or is_certain(fact)) and not on_purpose
+    # What another object keeps may well be right where it is: then whoever uses it has to move it.
+    own = held.in_module or (is_certain(fact) and held.owner == fact.where.cls)
+    return own and not on_purpose
 
 
 def _held(fact: _Fact) -> Held:
