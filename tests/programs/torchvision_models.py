@@ -75,7 +75,7 @@ def _retina_net() -> Any:
 
 
 PICTURES = ("x", *CONVOLVED)
-SCENE = ("images", "aten::sub", "Expected all tensors to be on the same device")
+SCENE = ("targets", "aten::maximum", "Expected all tensors to be on the same device")
 
 FAMILIES = [
     _entry("resnet", _resnet, _pictures, PICTURES, "layer2", _classified),

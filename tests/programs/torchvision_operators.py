@@ -31,12 +31,13 @@ def _define_in_python(library):
     import torchvision
 
     # Its own reference, without the compilation around it.
-    align = torchvision.ops.roi_align.__globals__["_roi_align"].__wrapped__
+    names = torchvision.ops.roi_align.__globals__
+    align = names["_roi_align"].__wrapped__
     arguments = "Tensor input, Tensor rois, float scale, SymInt height, SymInt width, int ratio, bool aligned"
     library.define("torchvision::roi_align", f"({arguments}) -> Tensor")
     library.impl("torchvision::roi_align", "CompositeImplicitAutograd", align)
-    # Each function asks this one whether there are operators, when it is called.
-    torchvision.extension._has_ops = lambda: True
+    # What the functions ask whether there are operators.
+    torchvision.extension._has_ops = names["_has_ops"] = lambda: True
 
 
 def _suppress(boxes, scores, iou_threshold):

@@ -57,7 +57,7 @@ def train_a_step(family: Any, device: str, *, behind: bool = False, part: bool =
 def _tensors(value: Any, path: str = "") -> Any:
     if isinstance(value, torch.Tensor):
         yield path, value.detach()
-    elif isinstance(value, dict):
+    elif hasattr(value, "items"):
         for key, each in value.items():
             yield from _tensors(each, f"{path}.{key}")
     elif isinstance(value, list | tuple):
