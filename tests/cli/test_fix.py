@@ -36,7 +36,7 @@ def test_diff_changes_nothing(script, capsys):
     assert main(["fix", "--simulate", "cuda", "--diff", "train.py", "--epochs", "1"]) == 0
     assert script.read_text(encoding="utf-8") == WRONG
     printed = capsys.readouterr()
-    assert printed.out.startswith("--- train.py\n+++ train.py\n")
+    assert printed.out.startswith("--- a/train.py\n+++ b/train.py\n")
     assert printed.err.startswith("train.py: 1 edit to make, then clean\n")
 
 
@@ -50,7 +50,8 @@ def test_a_script_that_fails_for_a_reason_of_its_own_is_left_alone(script, capsy
     ("arguments", "message"),
     [
         (["fix"], "expected a script"),
-        (["fix", "-m", "train"], "expected a script"),
+        (["fix", "-m"], "expected a module after -m"),
+        (["fix", "-m", "none"], "module none cannot be found"),
         (["fix", "none.py"], "none.py"),
     ],
 )

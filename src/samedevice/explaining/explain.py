@@ -21,7 +21,7 @@ from samedevice.messages import recognise
 
 __all__ = ["explain"]
 
-_MAYBE_OF_DEVICES = ("empty-optimizer", "lr-tensor")
+_MAYBE_OF_DEVICES = ("empty-optimizer", "lr-tensor", "rng-state")
 """Messages that have other reasons, too: they are device faults only where one is seen behind them."""
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from samedevice.explaining.diagnosing.evidence import Evidence
 from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, text_of, user_frames
-from samedevice.explaining.live import device_of, is_tensor, same_storage, storage_key
+from samedevice.explaining.live import device_of, is_tensor, requires_grad, same_storage, storage_key
 from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
 from samedevice.explaining.operands import Seen, operands_of_fault, placed
 from samedevice.explaining.replayed import in_replica, replayed_frames
@@ -134,6 +134,8 @@ def _suspicion(one: Seen, suspect: Suspect | None, origins: Origins | None) -> f
         score += 2.0 if any(step.kind == "attribute" for step in steps) else 0.0
     elif steps and steps[-1].kind in ("parameter", "buffer"):
         score += 1.5 if any(step.kind == "item" for step in steps) else -1.0
+    # What is trained says where the work is done; a target or a teacher's output comes to it.
+    score -= 0.75 if requires_grad(one.tensor) else 0.0
     return score + (0.5 if one.argument in ("index", "mask", "indices", "weight") else 0.0)
 
 

@@ -16,7 +16,7 @@ from samedevice.messages import Recognised
 
 __all__ = ["Side", "choose_side"]
 
-_CPU_DEMANDED = ("lengths", "numpy", "tensor-split", "cpu-only-method", "pin-memory")
+_CPU_DEMANDED = ("lengths", "numpy", "tensor-split", "cpu-only-method", "pin-memory", "rng-state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,20 @@ def choose_side(seen: Sequence[Seen], recognised: Recognised | None, suspicion: 
     present = [one for one in seen if one.device and one.device != "meta"]
     devices = list(dict.fromkeys(one.device for one in present))
     if len(devices) < 2:
-        return None
+        return _as_told(present, recognised)
     accelerators = [device for device in devices if device != "cpu"]
     if len(accelerators) < len(devices):
         return _against_cpu(present, accelerators)
     return _between_accelerators(present, devices, suspicion)
+
+
+def _as_told(present: list[Seen], recognised: Recognised | None) -> Side | None:
+    """Where only the wrong operand is an expression of the line: the message names the device that was expected."""
+    if recognised is None or recognised.kind != "invalid-gradient" or not present:
+        return None
+    expected, given = recognised.places.get("input", ""), recognised.places.get("grad", "")
+    wrong = tuple(one for one in present if one.device == given)
+    return Side(wrong, expected, f"the gradient is for a tensor on {expected}") if wrong and expected else None
 
 
 def _against_cpu(present: list[Seen], accelerators: list[str]) -> Side:

@@ -205,7 +205,6 @@ def _on_line(frame: UserFrame) -> Iterator[Route]:
 
 _FINDERS: dict[str, Callable[[Recognised, list[UserFrame]], Suspect | None]] = {
     "generator": _generator,
-    "rng-state": _load,
     "no-inf-checks": _optimizer,
     "empty-optimizer": _unregistered,
     "capturable": _step_state,

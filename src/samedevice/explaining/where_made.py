@@ -234,6 +234,8 @@ def _partly_moved(suspect: Suspect) -> Made | None:
         return None
     if is_module(suspect.route.steps[0].owner) and suspect.route.steps[-1].kind in ("parameter", "buffer", "submodule"):
         return None  # a module's `.to()` goes all the way down; what is not there now came later
+    if is_module(suspect.route.steps[0].owner) and suspect.route.steps[-1].kind in ("parameter", "buffer", "submodule"):
+        return None  # a module's `.to()` goes all the way down; what is not there now came later
     if binding.value is None or not any(True for _ in move_calls(binding.value)):
         return None
     return Made(suspect.frame.file, binding.line, suspect.frame.function)

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import difflib
 import io
+import json
 import os
 import re
 import tempfile
@@ -28,11 +29,13 @@ class Change:
     file: str
     before: str
     after: str
+    encoding: str | None = None
+    """Where the text is in no file, or it is known; else it is looked up in the file."""
 
     @property
     def data(self) -> bytes:
         """The bytes of the text after, in the encoding of the file."""
-        return self.after.encode(encoding_of(Path(self.file)))
+        return self.after.encode(self.encoding or encoding_of(Path(self.file)))
 
     @property
     def patch(self) -> bytes:
@@ -40,10 +43,10 @@ class Change:
 
         Source: git's apply.c, which ends a name that holds a space at a tab, and reads lines up to a line feed only.
         """
-        encoding = encoding_of(Path(self.file))
+        encoding = self.encoding or encoding_of(Path(self.file))
         # Bytes as text with one character each, so that one function serves both.
         before, after = (text.encode(encoding).decode("latin-1") for text in (self.before, self.after))
-        name = os.fsencode(Path(self.file).as_posix()).decode("latin-1")
+        name = os.fsencode(_from_here(Path(self.file)).as_posix()).decode("latin-1")
         lines = _unified(name, *(re.findall(r"[^\n]*\n|[^\n]+$", text) for text in (before, after)))
         return "".join(lines).encode("latin-1")
 
@@ -51,6 +54,11 @@ class Change:
     def diff(self) -> str:
         """The same as text, for a person."""
         return "".join(_unified(Path(self.file).as_posix(), _lines(self.before), _lines(self.after)))
+
+
+def _from_here(path: Path) -> Path:
+    """Relative to the current folder where it is below that: so a patch names files."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _unified(name: str, before: list[str], after: list[str]) -> Iterator[str]:
@@ -146,10 +154,13 @@ def _prepared(path: Path, text: str) -> Iterator[tuple[Path, Path]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            ast.parse(text)
+            (json.loads if path.suffix == ".ipynb" else ast.parse)(text)
         except (SyntaxError, ValueError) as error:
-            raise UsageError(f"{path}: the edited text would not be Python ({error}); nothing was written") from None
+            kind = "a notebook" if path.suffix == ".ipynb" else "Python"
+            raise UsageError(f"{path}: the edited text would not be {kind} ({error}); nothing was written") from None
     real = Path(os.path.realpath(path))
+    if not os.access(real, os.W_OK):
+        raise UsageError(f"{path} may not be written to; nothing was written")
     try:
         data = text.encode(encoding_of(real))
     except UnicodeEncodeError as error:

@@ -6,7 +6,8 @@ import ast
 import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
-from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor
+from samedevice.explaining.drawn_from import drawn_from
+from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor, tensors_of_module
 from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve, search_all
@@ -17,6 +18,7 @@ __all__ = ["judge"]
 # Not `hidden_states`: so transformers call what goes from layer to layer.
 _HIDDEN = re.compile(r"hidden(?!_states)|\b[hc]_?[0n]\b|\b[hc]x\b|\bcell(_?state)?\b", re.I)
 _LAYER = re.compile(r"RNN|LSTM|GRU")
+_LOSS = re.compile(r"loss|criterion", re.I)
 _METRIC = re.compile(r"Metric|(^|[a-z])Meter|Score|Accura|Precision|Recall|Confusion|Average|Statistic|Evaluat|Monitor")
 _SECOND = re.compile(
     r"(^|_)(ema|shadow|teacher|averaged?|moving_average|slow)(_|$)|^(EMA|Ema)|(Teacher|EMA)$"
@@ -33,6 +35,7 @@ def judge(evidence: Evidence) -> Verdict | None:
         return None
     return (
         _second_copy(evidence)
+        or _drawn(evidence)
         or _accumulator(evidence)
         or _collected(evidence)
         or _recurrent(evidence)
@@ -46,12 +49,27 @@ def _second_copy(evidence: Evidence) -> Verdict | None:
     """Averaged or target weights, kept beside the model by an object of their own."""
     route = evidence.suspect.route if evidence.suspect is not None else None
     home = evidence.home()
+    if route is not None and home is None and route.steps and _SECOND.search(route.base):
+        name = route.container().text
+        return Verdict(
+            "second-model-not-moved", f"{name} keeps weights of a second model, which move with no other", name
+        )
     if route is None or home is None or is_module(home.owner) or home.kind != "attribute":
         return None
     if not _SECOND.search(str(home.key)) and not _SECOND.search(type(home.owner).__name__):
         return None
     name = route.container().text
     return Verdict("second-model-not-moved", f"{name} keeps weights of a second model, which move with no other", name)
+
+
+def _drawn(evidence: Evidence) -> Verdict | None:
+    """A sample is where the parameters of its distribution are, and those no `.to()` of the module reaches."""
+    drawn = drawn_from(evidence.made, evidence.frames)
+    if drawn is None or evidence.device != "cpu":
+        return None
+    route, step, distribution = drawn
+    reason = f"it is drawn from {route.text}: a {type(distribution).__name__} is no module, and nothing moves it"
+    return Verdict("plain-attribute", reason, route.text, only_assignment(step))
 
 
 def _accumulator(evidence: Evidence) -> Verdict | None:
@@ -141,12 +159,24 @@ def _attribute(evidence: Evidence) -> Verdict | None:
     walked = evidence.suspect is not None and route is evidence.suspect.route
     container = route.container().text if in_container and (walked or is_module(step.owner)) else None
     if is_module(step.owner):
+        if _is_loss_alone(evidence, step.owner):
+            reason = f"the loss {type(step.owner).__name__} keeps it, and nothing moved it to the logits"
+            return Verdict("criterion-not-moved", reason, container)
         if in_container:
             reason = f"{container} is a plain container, so the module's `.to()` does not see the tensors in it"
             return Verdict("plain-container", reason, container)
         reason = "it is a plain attribute, no buffer, so the module's `.to()` leaves it behind"
         return Verdict("plain-attribute", reason, made=only_assignment(step))
     return _of_plain_object(evidence, step, container)
+
+
+def _is_loss_alone(evidence: Evidence, owner: object) -> bool:
+    """Whether it is a loss that no model holds and that holds nothing where the rest is: nobody called its `.to()`."""
+    if not _LOSS.search(type(owner).__name__):
+        return False
+    if any(device_of(tensor) == evidence.expected for _, _, tensor in tensors_of_module(owner)):
+        return False
+    return any(route.value is owner for route in evidence.models())
 
 
 def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> Verdict:

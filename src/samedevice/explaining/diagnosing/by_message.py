@@ -6,6 +6,7 @@ import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import is_optimizer, tensors_of_module
+from samedevice.explaining.making import load_call
 from samedevice.explaining.reading import attribute
 from samedevice.explaining.where_made import Made
 
@@ -30,6 +31,10 @@ def judge(evidence: Evidence) -> Verdict | None:
         return _no_inf_checks(evidence)
     if evidence.kind == "capturable":
         return _capturable(evidence)
+    if evidence.kind == "no-cuda-build":
+        return Verdict("hardcoded-device", "this PyTorch has no CUDA: it was built for the CPU only")
+    if evidence.kind == "rng-state":
+        return _rng_state(evidence)
     cause = evidence.recognised.cause if evidence.recognised is not None else None
     if cause is None or cause in _JUDGED_ELSEWHERE or cause == "other":
         return None
@@ -51,6 +56,17 @@ def _capturable(evidence: Evidence) -> Verdict:
 
 def _is_entry(target: ast.expr, key: str) -> bool:
     return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and target.slice.value == key
+
+
+def _rng_state(evidence: Evidence) -> Verdict:
+    """A generator's state is a ByteTensor on the CPU; a checkpoint that was sent to a device took it along."""
+    if evidence.device in ("", "cpu"):
+        return Verdict("other", "a generator's state is a torch.ByteTensor on the CPU")
+    reason = "a generator's state is read on the CPU, whatever device it draws for"
+    made = evidence.made
+    if made is not None and (made.event == "loaded" or load_call(made.statement) is not None):
+        return Verdict("checkpoint-map-location", f"map_location brought it to {evidence.device}; {reason}")
+    return Verdict("generator-device", reason)
 
 
 def _no_inf_checks(evidence: Evidence) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
-from samedevice.explaining.live import is_module
+from samedevice.explaining.live import device_of, is_module, tensors_of_module
 from samedevice.explaining.making import factory_call, from_data, is_literal
 from samedevice.explaining.sources import Source
 from samedevice.explaining.where_made import Made
@@ -27,9 +27,25 @@ def _split(evidence: Evidence) -> Verdict | None:
     if "cpu" in (evidence.device, evidence.expected):
         return None
     model = spanning_model(evidence)
-    if model is None:
+    if model is not None:
+        return Verdict("split-model", f"the parts of {model.text} are on {evidence.expected} and {evidence.device}")
+    apart = [_model_on(evidence, device) for device in (evidence.device, evidence.expected)]
+    computed = evidence.made is not None and evidence.made.event == "computed"
+    if not computed or apart[0] is None or apart[1] is None:
         return None
-    return Verdict("split-model", f"the parts of {model.text} are on {evidence.expected} and {evidence.device}")
+    return Verdict(
+        "split-model",
+        f"{apart[0]} computes on {evidence.device} and {apart[1]} on {evidence.expected}; nothing moved it",
+    )
+
+
+def _model_on(evidence: Evidence, device: str) -> str | None:
+    """What the user calls a model whose parameters are all on `device`."""
+    for route in evidence.models():
+        tensors = tensors_of_module(route.value)
+        if {device_of(tensor) for _, kind, tensor in tensors if kind == "parameter"} == {device}:
+            return route.text
+    return None
 
 
 def _default_device(evidence: Evidence) -> Verdict | None:

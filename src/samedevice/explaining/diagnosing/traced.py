@@ -15,33 +15,36 @@ from samedevice.explaining.syntax import bindings_of, call_name
 from samedevice.explaining.tracebacks import frames_in
 from samedevice.explaining.vocabulary import FACTORIES
 from samedevice.explaining.where_made import Made
-from samedevice.findings import Fix
 
-__all__ = ["judge"]
+__all__ = ["is_traced", "judge"]
 
 _MARK = "Traceback of TorchScript"
 _TRACED_LINE = re.compile(r"(?m)^\S+\.py\(\d+\): ")
 """How a traced line is printed; a scripted one looks like Python's own."""
 _REASON = "the program was traced: the device of its tracing is a constant in it, which no `.to()` changes"
 
-_FIX = Fix("trace the module on the device that it will run on, or script it")
+
+def is_traced(error: BaseException) -> bool:
+    """Whether the failure is one of a traced program."""
+    _, mark, original = text_of(error).rpartition(_MARK)
+    return bool(mark) and bool(_TRACED_LINE.search(original))
 
 
 def judge(evidence: Evidence) -> Verdict | None:
     """The variable of the traced line that a factory made, with the line that made it."""
-    _, mark, original = text_of(evidence.error).rpartition(_MARK)
-    if not mark or not _TRACED_LINE.search(original):
+    if not is_traced(evidence.error):
         return None
+    original = text_of(evidence.error).rpartition(_MARK)[2]
     for told in frames_in(original):  # innermost first
         if not told.is_users:
             continue
         source = read_source(told.file)
         found = _made_by_factory(source, told.line)
         if found is None:
-            return Verdict("other", _REASON, None, Made(told.file, told.line, told.function or ""), _FIX)
+            return Verdict("other", _REASON, None, Made(told.file, told.line, told.function or ""))
         name, line = found
-        return Verdict("other", _REASON, name, Made(told.file, line, told.function or ""), _FIX)
-    return Verdict("other", _REASON, fix=_FIX)
+        return Verdict("other", _REASON, name, Made(told.file, line, told.function or ""))
+    return Verdict("other", _REASON)
 
 
 def _made_by_factory(source: Source, line: int) -> tuple[str, int] | None:

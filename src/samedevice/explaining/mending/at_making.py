@@ -15,7 +15,7 @@ from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
 from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.mending.registering import buffer
 from samedevice.explaining.sources import Source
-from samedevice.explaining.syntax import call_name, keyword
+from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Edit, Fix
 
@@ -29,6 +29,21 @@ def factory(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | No
     if call is None or device is None:
         return at_use(evidence, verdict, made)
     return as_fix(with_keyword(made.source, call, "device", device))
+
+
+def recurrent(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """The recurrent state is made where the input is, and stays there: a helper's `.cpu()` goes."""
+    statement = made.statement if made is not None else None
+    if made is not None and statement is not None and made.event == "moved" and evidence.device == "cpu":
+        calls = [call for call in move_calls(statement) if call_name(call) == "cpu" or _says_cpu(moved_device(call))]
+        if len(calls) == 1 and isinstance(calls[0].func, ast.Attribute):
+            receiver = made.source.text_of(calls[0].func.value)
+            return as_fix(replace_node(made.source, calls[0], receiver))
+    return factory(evidence, verdict, made)
+
+
+def _says_cpu(device: ast.expr | None) -> bool:
+    return isinstance(device, ast.Constant) and device.value == "cpu"
 
 
 def device_at(evidence: Evidence, made: Made) -> str | None:
@@ -81,6 +96,8 @@ def returned_gradient(evidence: Evidence, verdict: Verdict, made: Made | None) -
     """What `backward` returns goes to the device of the gradient that it was given."""
     suspect = evidence.suspect
     node = suspect.node if suspect is not None else None
+    if evidence.recognised is not None and not evidence.recognised.values.get("node_function"):
+        return factory(evidence, verdict, made)  # a gradient that the caller gave
     if suspect is None or not isinstance(node, ast.expr):
         return None
     source = suspect.frame.source
@@ -107,22 +124,6 @@ def stale_optimizer(evidence: Evidence, verdict: Verdict, made: Made | None) -> 
     names = [route.base for route in evidence.models() if not route.steps]
     fixes = (constructed_after(made.file, made.line, name) for name in names) if made is not None else ()
     return next((fix for fix in fixes if fix is not None), None)
-
-
-def generator(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
-    """`torch.Generator()` becomes one of the device that it draws for; its numbers are others there, so not safe."""
-    if made is None or evidence.recognised is None:
-        return None
-    kind = evidence.recognised.values.get("device", "")
-    calls = [node for node in ast.walk(made.statement or ast.Pass()) if isinstance(node, ast.Call)]
-    call = next(
-        (call for call in calls if call_name(call) == "Generator" and not call.args and not call.keywords), None
-    )
-    if call is None or not kind:
-        return None
-    frames = [frame for frame in evidence.frames if (frame.file, frame.function) == (made.file, made.function)]
-    named = next((name for frame in frames if (name := device_in_frame(frame, f"{kind}:0", made.line))), None)
-    return as_fix(with_keyword(made.source, call, "device", named or f'"{kind}"'), safe=False)
 
 
 def map_location(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -155,9 +156,9 @@ def accumulated(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
     call = (factory_call(made.statement, made.source) or from_data(made.statement, made.source)) if made else None
     if made is not None and device is not None and call is not None:
         return as_fix(with_keyword(made.source, call, "device", device))
-    target = frame.source.text_of(running.target)
     value = enclosed(frame.source, running.value)
-    return as_fix(replace_node(frame.source, running.value, f"{value}.to({target}.device)"))
+    where = "cpu()" if evidence.device == "cpu" else f"to({frame.source.text_of(running.target)}.device)"
+    return as_fix(replace_node(frame.source, running.value, f"{value}.{where}"))
 
 
 def guard(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:

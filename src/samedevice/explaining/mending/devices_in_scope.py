@@ -11,7 +11,6 @@ from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import (
     device_of,
     instance_dict,
-    is_instance,
     is_module,
     is_parameter,
     is_tensor,
@@ -20,25 +19,38 @@ from samedevice.explaining.live import (
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Function, Source
 
-__all__ = ["device_in_frame", "device_in_source", "device_of_neighbour"]
+__all__ = ["device_in_frame", "device_in_source", "device_of_neighbour", "moves_by_cuda"]
 
+_MODULE, _NAME = type.__dict__["__module__"], type.__dict__["__name__"]
 _NAMES = ("device", "dev", "DEVICE", "target_device", "gpu")
 
 
 def device_in_frame(frame: UserFrame, expected: str, line: int) -> str | None:
-    """How code on line `line` of `frame` can say `expected`: a device's name, else that of something that is there."""
+    """How code on line `line` of `frame` can say `expected`: a device's name, else that of something that is there.
+
+    A script has its `device`. A method of a module asks what it is given, or its own parameters: a module that
+    reads a global variable follows no `.to()`.
+    """
+    own, shared = frame.frame.f_locals, frame.frame.f_globals
+    if is_module(own.get("self")):
+        return (
+            _device_variable(frame, own, expected, line)
+            or _something_there(frame, expected, line)
+            or _device_attribute(frame, expected, line)
+            or _device_variable(frame, shared, expected, line)
+        )
     return (
-        _device_variable(frame, expected, line)
+        _device_variable(frame, own, expected, line)
+        or _device_variable(frame, shared, expected, line)
         or _device_attribute(frame, expected, line)
         or _something_there(frame, expected, line)
     )
 
 
-def _device_variable(frame: UserFrame, expected: str, line: int) -> str | None:
-    for scope in (frame.frame.f_locals, frame.frame.f_globals):
-        for name in sorted(scope, key=lambda name: (name not in _NAMES, name)):
-            if _is_device(scope[name], expected) and _is_bound(frame, name, line):
-                return str(name)
+def _device_variable(frame: UserFrame, scope: dict[str, Any], expected: str, line: int) -> str | None:
+    for name in sorted(scope, key=lambda name: (name not in _NAMES, name)):
+        if _is_device(scope[name], expected) and _is_bound(frame, name, line):
+            return str(name)
     return None
 
 
@@ -154,10 +166,15 @@ def _of_self(function: Function, line: int) -> str | None:
 
 
 def _is_device(value: Any, expected: str) -> bool:
-    if type(value) is not str and not is_instance(value, "torch", "device"):
+    if type(value) is not str and not _is_torch_device(value):
         return False
     text = str(value)
     return text == expected or (":" not in text and expected == f"{text}:0")
+
+
+def _is_torch_device(value: Any) -> bool:
+    """Told by the names of its class: in a simulation `torch.device` is a stand-in, and its devices are real ones."""
+    return (_MODULE.__get__(type(value)), _NAME.__get__(type(value))) == ("torch", "device")
 
 
 def _is_bound(frame: UserFrame, name: str, line: int) -> bool:
@@ -167,3 +184,9 @@ def _is_bound(frame: UserFrame, name: str, line: int) -> bool:
     if binding is None:
         return name in frame.frame.f_globals or name in frame.frame.f_code.co_varnames[: frame.frame.f_code.co_argcount]
     return binding.line < line
+
+
+def moves_by_cuda(source: Source) -> bool:
+    """Whether the file moves with `.cuda()` and knows no other word for its device."""
+    text = "".join(source.lines)
+    return ".cuda()" in text and ".to(" not in text

@@ -9,8 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.mending import at_making, moving, optimizers, registering
+from samedevice.explaining.diagnosing.traced import is_traced
+from samedevice.explaining.mending import (
+    at_making,
+    generators,
+    losses,
+    moving,
+    optimizers,
+    registering,
+    without_cuda,
+    wrapping,
+)
 from samedevice.explaining.mending.at_use import at_use
+from samedevice.explaining.mending.ordering import after_the_move
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
 
@@ -30,30 +41,41 @@ def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     """
     if verdict.fix is not None:
         return verdict.fix
+    if is_traced(evidence.error):
+        return wrapping.traced_there(evidence) or Fix(
+            "trace the module on the device that it will run on, or script it"
+        )
     mender = _BY_MESSAGE.get(evidence.kind) or _MENDERS.get(verdict.slug, at_use)
-    return mender(evidence, verdict, made) or at_use(evidence, verdict, made) or _SENTENCES.get(verdict.slug)
+    reordered = after_the_move(evidence) if verdict.slug in _MADE_OF_A_MODEL else None
+    fix = reordered or mender(evidence, verdict, made) or at_use(evidence, verdict, made)
+    return fix or _SENTENCES_BY_MESSAGE.get(evidence.kind) or _SENTENCES.get(verdict.slug)
 
+
+_MADE_OF_A_MODEL = ("second-model-not-moved", "optimizer-state", "metric-state", "plain-attribute", "plain-container")
+"""Causes of tensors that may be copies of a model's, taken before it moved."""
 
 _MENDERS: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] = {
     "plain-attribute": registering.buffer,
     "plain-container": registering.module_list,
     "hardcoded-device": at_making.named_device,
     "factory-default-device": at_making.factory,
-    "hidden-state": at_making.factory,
+    "hidden-state": at_making.recurrent,
     "result-discarded": moving.kept,
     "input-not-moved": moving.moved_input,
     "model-not-moved": moving.moved_module,
     "second-model-not-moved": moving.moved_module,
-    "criterion-not-moved": moving.moved_module,
+    "criterion-not-moved": losses.moved_loss,
     "module-created-in-forward": moving.made_late,
     "lengths-must-be-cpu": moving.on_cpu,
     "numpy-on-cuda": moving.on_cpu,
-    "generator-device": at_making.generator,
+    "generator-device": generators.generator,
     "checkpoint-map-location": at_making.map_location,
     "metric-state": at_making.accumulated,
     "stale-cache": at_making.guard,
     "optimizer-state": optimizers.synced,
     "optimizer-stale-params": at_making.stale_optimizer,
+    "dataparallel-misplaced": wrapping.wrapped_on_first,
+    "scaler-or-scheduler": wrapping.stepped_with_gradients,
 }
 
 _BY_MESSAGE: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] = {
@@ -61,32 +83,42 @@ _BY_MESSAGE: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] =
     "invalid-gradient": at_making.returned_gradient,
     "assigned-gradient": at_making.assigned_gradient,
     "assigned-gradient-index": at_making.assigned_gradient,
+    "rng-state": moving.on_cpu,
+    "no-cuda-build": without_cuda.asked_for,
+}
+
+_SENTENCES_BY_MESSAGE = {
+    "no-cuda-build": Fix(
+        'ask first: device = torch.device("cuda" if torch.cuda.is_available() else "cpu"), and move with .to(device); '
+        "or install a PyTorch that is built for CUDA"
+    ),
+    "rng-state": Fix("pass the state on the CPU: a generator's state is a ByteTensor there, with `.cpu()`"),
 }
 
 _SENTENCES = {
-    "input-not-moved": Fix("move it first: x = x.to(device)"),
-    "model-not-moved": Fix("move the model: model = model.to(device)"),
-    "plain-attribute": Fix('make it a buffer: self.register_buffer("name", tensor, persistent=False)'),
+    "input-not-moved": Fix("move it to the model's device before it is used, with `.to(device)`"),
+    "model-not-moved": Fix("move the model before it is used, with `.to(device)`"),
+    "plain-attribute": Fix("make it a buffer, with `self.register_buffer(name, tensor, persistent=False)`"),
     "plain-container": Fix("keep modules in nn.ModuleList or nn.ModuleDict, parameters in nn.ParameterList"),
-    "result-discarded": Fix("keep the result: x = x.to(device)"),
-    "factory-default-device": Fix("say where: device=x.device"),
+    "result-discarded": Fix("keep the result of `.to(device)`: a tensor does not move in place"),
+    "factory-default-device": Fix("say where it is to be made, with `device=`"),
     "hardcoded-device": Fix("use the script's own device instead of a fixed one"),
-    "nested-batch": Fix("move the whole batch: batch = samedevice.move_to_device(batch, device)"),
-    "index-device": Fix("bring the index to the tensor: index.to(x.device)"),
-    "lengths-must-be-cpu": Fix("pass the lengths on the CPU: lengths.cpu()"),
-    "generator-device": Fix("make the generator where it draws: torch.Generator(device=device)"),
-    "numpy-on-cuda": Fix("bring it to the CPU first: x.detach().cpu().numpy()"),
-    "checkpoint-map-location": Fix("say where to: torch.load(file, map_location=device)"),
+    "nested-batch": Fix("move the whole batch, with `samedevice.move_to_device(batch, device)`"),
+    "index-device": Fix("bring the index to the device of the tensor that it reads"),
+    "lengths-must-be-cpu": Fix("pass the lengths on the CPU, with `.cpu()`"),
+    "generator-device": Fix("make the generator where it draws, with `torch.Generator(device=device)`"),
+    "numpy-on-cuda": Fix("bring it to the CPU first, with `.detach().cpu().numpy()`"),
+    "checkpoint-map-location": Fix("say where to, with `torch.load(file, map_location=device)`"),
     "module-created-in-forward": Fix("construct the module in __init__, so that it moves with the model and trains"),
-    "split-model": Fix("bring it to the part that uses it: x.to(y.device)"),
+    "split-model": Fix("bring it to the device of the part that uses it"),
     "dataparallel-misplaced": Fix("move the module to the first of device_ids before it is wrapped"),
-    "global-tensor": Fix("pass the tensor in, or move it where it is used: table.to(x.device)"),
+    "global-tensor": Fix("pass the tensor in, or move it where it is used"),
     "stale-cache": Fix("make the device part of what the cache asks for"),
-    "second-model-not-moved": Fix("move the other model too: teacher = teacher.to(device)"),
-    "hidden-state": Fix("make the state where the input is: torch.zeros(…, device=x.device)"),
+    "second-model-not-moved": Fix("move the other model too, with `.to(device)`"),
+    "hidden-state": Fix("make the state where the input is, with `device=`"),
     "metric-state": Fix("keep the running value where the results are, or bring the results to it"),
-    "criterion-not-moved": Fix("move the loss with the model: criterion = criterion.to(device)"),
-    "optimizer-state": Fix("bring the state to the parameters: samedevice.sync_optimizer(optimizer)"),
+    "criterion-not-moved": Fix("move the loss with the model, with `.to(device)`"),
+    "optimizer-state": Fix("bring the state to the parameters, with `samedevice.sync_optimizer(optimizer)`"),
     "optimizer-stale-params": Fix("construct the optimizer after the model has its final parameters"),
     "scaler-or-scheduler": Fix("step the optimizer whose parameters the loss reaches"),
 }

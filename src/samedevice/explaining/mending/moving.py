@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import is_module, is_tensor, requires_grad
 from samedevice.explaining.making import is_guarded, makes_module
 from samedevice.explaining.mending.at_use import at_use
-from samedevice.explaining.mending.devices_in_scope import device_in_frame
+from samedevice.explaining.mending.collecting import collected_on_cpu
+from samedevice.explaining.mending.devices_in_scope import device_in_frame, moves_by_cuda
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
+from samedevice.explaining.mending.ordering import loops_around, variables_of
 from samedevice.explaining.mending.registering import module_list
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Source
@@ -97,7 +100,7 @@ def moved_module(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
         return None
     if any(step.kind == "item" for step in route.steps):
         return module_list(evidence, verdict, made)
-    return _where_constructed(evidence, made) or _before_use(evidence, verdict)
+    return _where_constructed(evidence, made) or _outside(evidence) or _before_use(evidence, verdict)
 
 
 def _where_constructed(evidence: Evidence, made: Made | None) -> Fix | None:
@@ -113,9 +116,33 @@ def _where_constructed(evidence: Evidence, made: Made | None) -> Fix | None:
             continue
         for frame in reversed(evidence.frames):
             covers = frame.source is source and frame.definition is source.function_at(statement.lineno)
-            device = device_in_frame(frame, evidence.expected, statement.lineno) if covers else None
-            if device is not None:
-                return as_fix(append(source, statement.value, f".to({device})"))
+            fix = _moved_at(statement, frame, evidence.expected) if covers else None
+            if fix is not None:
+                return fix
+    return None
+
+
+def _moved_at(statement: ast.Assign, frame: UserFrame, expected: str) -> Fix | None:
+    """The construction with `.to(device)` behind it, said as the file says it."""
+    device = device_in_frame(frame, expected, statement.lineno)
+    if (device is None or device.startswith("next(")) and moves_by_cuda(frame.source) and expected == "cuda:0":
+        return as_fix(append(frame.source, statement.value, ".cuda()"))
+    return as_fix(append(frame.source, statement.value, f".to({device})")) if device is not None else None
+
+
+def _outside(evidence: Evidence) -> Fix | None:
+    """The same where the running method's own object was constructed: it is `criterion` to its caller, not `self`."""
+    route = evidence.suspect.route if evidence.suspect is not None else None
+    if route is None or not route.starts_at_self:
+        return None
+    start = route.steps[0].owner if route.steps else route.value
+    for frame, name in variables_of(start, evidence):
+        binding = binding_of(name, frame)
+        node = binding.node if binding is not None else None
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and makes_module(node):
+            fix = _moved_at(node, frame, evidence.expected)
+            if fix is not None:
+                return fix
     return None
 
 
@@ -130,9 +157,21 @@ def _before_use(evidence: Evidence, verdict: Verdict) -> Fix | None:
         name = verdict.name
     statement = suspect.frame.statement
     device = device_in_frame(suspect.frame, evidence.expected, suspect.frame.line)
-    if statement is None or device is None:
+    if statement is None or device is None or name == "self":
         return None
-    return as_fix(insert_before(suspect.frame.source, statement, f"{name}.to({device})"))
+    before = _first_of_loops(suspect.frame, statement, (name, device))
+    return as_fix(insert_before(suspect.frame.source, before, f"{name}.to({device})"))
+
+
+def _first_of_loops(frame: UserFrame, statement: ast.stmt, expressions: tuple[str, ...]) -> ast.stmt:
+    """The outermost loop around `statement` before which all of `expressions` can be said, else `statement`."""
+    names = {node.id for text in expressions for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    scope = frame.definition or frame.source.tree
+    bound = [binding.line for name in names for binding in bindings_of(name, scope)]
+    for loop in loops_around(frame, statement):
+        if not any(loop.lineno <= line <= (loop.end_lineno or 0) for line in bound):
+            return loop
+    return statement
 
 
 def made_late(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -164,8 +203,7 @@ def on_cpu(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
         if one.route is None or _is_tensor_itself(one.node, frame):
             return as_fix(replace_node(frame.source, one.node, enclosed(frame.source, one.node) + copy))
         if _is_list_of_tensors(one.node, frame):
-            text = f"[each{copy} for each in {frame.source.text_of(one.node)}]"
-            return as_fix(replace_node(frame.source, one.node, text))
+            return collected_on_cpu(one.node, frame, copy)
     return None
 
 

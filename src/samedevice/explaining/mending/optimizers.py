@@ -1,4 +1,4 @@
-"""The mend of a stale optimizer: constructed again, or only, after the statement that replaced its parameters."""
+"""Mends of optimizers: constructed after their parameters have their final place, state that follows them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import is_optimizer
-from samedevice.explaining.mending.edits import insert_before
+from samedevice.explaining.mending.edits import as_fix, insert_before
+from samedevice.explaining.mending.ordering import after_the_move, loops_around, moved_after, reloaded
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import bindings_of, call_name
 from samedevice.explaining.where_made import Made
@@ -16,30 +17,30 @@ __all__ = ["constructed_after", "synced"]
 
 
 def synced(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
-    """`samedevice.sync_optimizer(optimizer)` before the line that steps; not safe, since the script needs this package.
+    """The state comes to the parameters where they are moved: by loading it there, or by loading it once more.
 
-    Where the state was sent elsewhere on purpose, only a person can say where it is to come back.
+    `samedevice.sync_optimizer(optimizer)` does the same; an edit that needs this package is not proposed. Where the
+    state was sent elsewhere on purpose, only a person can say where it is to come back.
     """
+    return after_the_move(evidence) or reloaded(evidence) or _before_the_step(evidence)
+
+
+def _before_the_step(evidence: Evidence) -> Fix | None:
+    """The state is loaded once more before the step, outside of its loops where that is enough."""
     suspect = evidence.suspect
     route, frame = (suspect.route, suspect.frame) if suspect is not None else (None, None)
     owner = next((step for step in route.steps if is_optimizer(step.owner)), None) if route is not None else None
     if route is None or frame is None or owner is None or frame.statement is None:
         return None
-    name = route.upto(owner)
-    edit = insert_before(frame.source, frame.statement, f"samedevice.sync_optimizer({name})")
-    if edit is None or "…" in name:
+    name, statement = route.upto(owner), frame.statement
+    loops = loops_around(frame, statement)
+    made = evidence.made
+    in_loop = made is not None and loops and loops[0].lineno <= made.line <= (loops[0].end_lineno or 0)
+    before = statement if in_loop or not loops else loops[0]
+    if "…" in name:
         return None
-    imported = _import_edit(frame.source)
-    return Fix(f"samedevice.sync_optimizer({name})", (edit, *([imported] if imported else ())), safe=False)
-
-
-def _import_edit(source: Source) -> Edit | None:
-    """The edit that imports this package before the file's first import; None where it is imported."""
-    imports = [node for node in source.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    if any(isinstance(node, ast.Import) and any(a.name == "samedevice" for a in node.names) for node in imports):
-        return None
-    first = next((node for node in imports if getattr(node, "module", "") != "__future__"), None)
-    return insert_before(source, first, "import samedevice") if first is not None else None
+    edit = insert_before(frame.source, before, f"{name}.load_state_dict({name}.state_dict())")
+    return as_fix(edit, safe=False)
 
 
 def constructed_after(file: str, line: int, model: str, replacing: str | None = None) -> Fix | None:
@@ -61,29 +62,16 @@ def constructed_after(file: str, line: int, model: str, replacing: str | None = 
     changing = _changing_statement(source, construction, model, replacing)
     if changing is None or changing.end_lineno is None:
         return None
+    together = moved_after(source, construction, changing)
+    if together is not None:
+        return together
     lines = [text.rstrip("\r\n") for text in source.lines]
     text = lines[construction.lineno - 1 : construction.end_lineno]
-    together = _block_of(source, construction) is _block_of(source, changing)
-    if together and not _is_used_between(source, construction, changing):
-        old = lines[construction.lineno - 1 : changing.end_lineno]
-        new = [*lines[construction.end_lineno : changing.end_lineno], *text]
-        while new and not new[0].strip():
-            new.pop(0)
-        edit = Edit(file, construction.lineno, changing.end_lineno, "\n".join(old), "\n".join(new))
-        return Fix(f"{text[0].strip()}  (after line {changing.end_lineno})", (edit,))
     last = lines[changing.end_lineno - 1]
     indent = " " * changing.col_offset
     moved = [indent + each[construction.col_offset :] for each in text]
     edit = Edit(file, changing.end_lineno, changing.end_lineno, last, "\n".join([last, *moved]))
     return Fix(f"{text[0].strip()}  (again after line {changing.end_lineno})", (edit,))
-
-
-def _is_used_between(source: Source, construction: ast.Assign, changing: ast.stmt) -> bool:
-    """Whether the optimizer is needed before the parameters change, so that it has to be constructed twice."""
-    names = {part.id for target in construction.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
-    block = _block_of(source, construction) or []
-    between = block[block.index(construction) + 1 : block.index(changing)]
-    return any(isinstance(part, ast.Name) and part.id in names for each in between for part in ast.walk(each))
 
 
 def _changing_statement(source: Source, construction: ast.stmt, model: str, replacing: str | None) -> ast.stmt | None:
@@ -108,11 +96,3 @@ def _calls(statement: ast.stmt, name: str) -> bool:
 
 def _constructs(value: ast.expr | None) -> bool:
     return value is not None and any(isinstance(node, ast.Call) for node in ast.walk(value))
-
-
-def _block_of(source: Source, statement: ast.stmt) -> list[ast.stmt] | None:
-    for node in ast.walk(source.tree):
-        for _, block in ast.iter_fields(node):
-            if isinstance(block, list) and any(each is statement for each in block):
-                return block
-    return None

@@ -7,7 +7,10 @@ import ast
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import is_module
 from samedevice.explaining.mending.at_use import at_use
-from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
+from samedevice.explaining.mending.distributions import parameters_as_buffers
+from samedevice.explaining.mending.edits import as_fix, enclosed, parses, replace_node
+from samedevice.explaining.mending.ordering import block_of
+from samedevice.explaining.routes import Step
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
 from samedevice.explaining.where_made import Made
@@ -16,6 +19,9 @@ from samedevice.findings import Edit, Fix
 
 def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     """`self.pe = …` becomes a buffer, unless the attribute is also set elsewhere or its owner is no module."""
+    distribution = parameters_as_buffers(evidence)
+    if distribution is not None:
+        return distribution
     home = evidence.home()
     statement = made.statement if made is not None else None
     if made is None or home is None or not is_module(home.owner) or not isinstance(statement, ast.Assign):
@@ -24,7 +30,7 @@ def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
     definition = made.source.class_at(made.line)
     if len(statement.targets) > 1 or not isinstance(target, ast.Attribute) or definition is None:
         return at_use(evidence, verdict, made)
-    if _times_set(definition, target.attr) > 1 or target.attr != home.key:
+    if _times_set(definition, target.attr) > 1 or target.attr != home.key or _is_taken(definition, home):
         return at_use(evidence, verdict, made)
     value = parameter_of_moved(statement.value, made.source)
     if value is not None:
@@ -32,7 +38,50 @@ def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
     inner = made.source.text_of(statement.value)
     owner = made.source.text_of(target.value)
     text = f'{owner}.register_buffer("{target.attr}", {inner}, persistent=False)'
+    constructing = _super_init_after(made.source, statement)
+    if constructing is not None:
+        return _behind_super_init(made.source, statement, constructing, text) or at_use(evidence, verdict, made)
     return as_fix(replace_node(made.source, statement, text))
+
+
+def _is_taken(definition: ast.ClassDef, home: Step) -> bool:
+    """Whether `register_buffer` would refuse the name: a class attribute, property, parameter or submodule has it.
+
+    Source: torch/nn/modules/module.py, `register_buffer`, 2.6 to 2.13.
+    """
+    if any(str(home.key) in vars(kind) for kind in type(home.owner).__mro__):
+        return True
+    declared = [
+        node for node in ast.walk(definition) if isinstance(node, ast.Call) and node.args
+        and call_name(node) in ("register_parameter", "register_buffer", "add_module", "register_module")
+    ]  # fmt: skip
+    return any(isinstance(node.args[0], ast.Constant) and node.args[0].value == home.key for node in declared)
+
+
+def _super_init_after(source: Source, statement: ast.stmt) -> ast.Expr | None:
+    """The later statement of the same function that runs `Module.__init__`: before it no buffer can be registered."""
+    function = source.function_at(statement.lineno)
+    for node in ast.walk(function) if function is not None else ():
+        if isinstance(node, ast.Expr) and node.lineno > statement.lineno and call_name(node.value) == "__init__":
+            return node
+    return None
+
+
+def _behind_super_init(source: Source, statement: ast.Assign, constructing: ast.Expr, text: str) -> Fix | None:
+    """The buffer is registered behind `super().__init__()`, where nothing needs it before."""
+    block = block_of(source, statement)
+    if block is None or constructing not in block or statement.end_lineno is None or constructing.end_lineno is None:
+        return None
+    name = getattr(statement.targets[0], "attr", "")
+    between = block[block.index(statement) + 1 : block.index(constructing) + 1]
+    if any(isinstance(node, ast.Attribute) and node.attr == name for each in between for node in ast.walk(each)):
+        return None
+    lines = [line.rstrip("\r\n") for line in source.lines]
+    indent = lines[statement.lineno - 1][: len(lines[statement.lineno - 1]) - len(lines[statement.lineno - 1].lstrip())]
+    old = lines[statement.lineno - 1 : constructing.end_lineno]
+    new = [*lines[statement.end_lineno : constructing.end_lineno], f"{indent}{text}"]
+    edit = Edit(source.file, statement.lineno, constructing.end_lineno, "\n".join(old), "\n".join(new))
+    return Fix(text, (edit,)) if parses(source, edit) else None
 
 
 def _times_set(definition: ast.ClassDef, name: str) -> int:

@@ -1,0 +1,701 @@
+"""Mends of kinds that a person once found clumsy or wrong: the edit is the idiomatic one, and the program then runs."""
+
+import difflib
+import re
+import runpy
+
+import pytest
+import torch
+
+from samedevice.explaining.explain import explain
+from samedevice.explaining.mending.mend import _SENTENCES
+
+# Each script, and the lines that the mend puts there, in their order.
+MENDS = {
+    "a layer replaced by its index after the move": (
+        """
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        backbone = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1000))
+        backbone = backbone.to(device)
+        backbone[2] = nn.Linear(16, 10)
+        optimizer = torch.optim.SGD(backbone.parameters(), lr=0.1)
+        for step in range(3):
+            x = torch.randn(4, 8).to(device)
+            y = torch.randint(0, 10, (4,)).to(device)
+            loss = nn.functional.cross_entropy(backbone(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        [
+            "backbone[2] = nn.Linear(16, 10).to(device)",
+        ],
+    ),
+    "a head replaced after the move": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.features = nn.Linear(8, 16)
+                self.fc = nn.Linear(16, 1000)
+
+            def forward(self, x):
+                return self.fc(self.features(x).relu())
+
+        def main():
+            device = torch.device("cuda")
+            model = Net().to(device)
+            for p in model.parameters():
+                p.requires_grad = False
+            model.fc = nn.Linear(16, 10)
+            optimizer = torch.optim.SGD(model.fc.parameters(), lr=0.1)
+            for step in range(3):
+                x = torch.randn(4, 8, device=device)
+                loss = model(x).sum()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+        main()
+        """,
+        [
+            "model.fc = nn.Linear(16, 10).to(device)",
+        ],
+    ),
+    "a head replaced in a file that moves with cuda()": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.features = nn.Linear(8, 16)
+                self.fc = nn.Linear(16, 1000)
+
+            def forward(self, x):
+                return self.fc(self.features(x).relu())
+
+        model = Net().cuda()
+        num_ftrs = model.fc.in_features
+        model.fc = nn.Linear(num_ftrs, 2)
+        out = model(torch.randn(4, 8).cuda())
+        """,
+        [
+            "model.fc = nn.Linear(num_ftrs, 2).cuda()",
+        ],
+    ),
+    "a teacher on another GPU": (
+        """
+        teacher = nn.Linear(8, 4).to("cuda:1").eval()
+        student = nn.Linear(8, 4).to("cuda:0")
+        optimizer = torch.optim.Adam(student.parameters())
+        for step in range(3):
+            x = torch.randn(16, 8)
+            with torch.no_grad():
+                soft = F.softmax(teacher(x.to("cuda:1")), dim=1)
+            logits = student(x.to("cuda:0"))
+            loss = F.kl_div(F.log_softmax(logits, dim=1), soft, reduction="batchmean")
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        [
+            'loss = F.kl_div(F.log_softmax(logits, dim=1), soft.to(logits.device), reduction="batchmean")',
+        ],
+    ),
+    "weights that a loss keeps as an attribute": (
+        """
+        class FocalLoss(nn.Module):
+            def __init__(self, weight=None, gamma=2.0):
+                super().__init__()
+                self.weight = weight
+                self.gamma = gamma
+
+            def forward(self, logits, target):
+                ce = F.cross_entropy(logits, target, weight=self.weight, reduction="none")
+                pt = torch.exp(-ce)
+                return ((1 - pt) ** self.gamma * ce).mean()
+
+        device = torch.device("cuda")
+        model = nn.Linear(8, 3).to(device)
+        w = torch.tensor([1.0, 2.0, 3.0])
+        criterion = FocalLoss(w)
+        x, y = torch.randn(4, 8).to(device), torch.randint(0, 3, (4,)).to(device)
+        loss = criterion(model(x), y)
+        loss.backward()
+        """,
+        [
+            "criterion = FocalLoss(w.to(device))",
+        ],
+    ),
+    "a loss with a buffer": (
+        """
+        class FocalLoss(nn.Module):
+            def __init__(self, weight, gamma=2.0):
+                super().__init__()
+                self.register_buffer("weight", weight)
+                self.gamma = gamma
+
+            def forward(self, logits, target):
+                ce = F.cross_entropy(logits, target, weight=self.weight, reduction="none")
+                pt = torch.exp(-ce)
+                return ((1 - pt) ** self.gamma * ce).mean()
+
+        device = torch.device("cuda")
+        model = nn.Linear(8, 3).to(device)
+        criterion = FocalLoss(torch.tensor([1.0, 2.0, 3.0]))
+        x, y = torch.randn(4, 8).to(device), torch.randint(0, 3, (4,)).to(device)
+        loss = criterion(model(x), y)
+        loss.backward()
+        """,
+        [
+            "criterion = FocalLoss(torch.tensor([1.0, 2.0, 3.0])).to(device)",
+        ],
+    ),
+    "an averaging object made before the move": (
+        """
+        class EMA:
+            def __init__(self, model, decay=0.9):
+                self.decay = decay
+                self.shadow = {name: p.detach().clone() for name, p in model.named_parameters()}
+
+            def update(self, model):
+                for name, p in model.named_parameters():
+                    self.shadow[name] = self.decay * self.shadow[name] + (1 - self.decay) * p.detach()
+
+        device = torch.device("cuda")
+        model = nn.Linear(4, 4)
+        ema = EMA(model)
+        model.to(device)
+        for step in range(3):
+            model(torch.randn(2, 4, device=device)).sum().backward()
+            ema.update(model)
+        """,
+        [
+            "model.to(device)",
+        ],
+    ),
+    "a dict of averages made before the move": (
+        """
+        device = torch.device("cuda")
+        model = nn.Linear(4, 4)
+        shadow = {k: v.clone() for k, v in model.state_dict().items()}
+        model.to(device)
+        for step in range(3):
+            model(torch.randn(2, 4, device=device)).sum().backward()
+            with torch.no_grad():
+                for k, v in model.state_dict().items():
+                    shadow[k].mul_(0.9).add_(v, alpha=0.1)
+        """,
+        [
+            "model.to(device)",
+        ],
+    ),
+    "a copy of the model made before the move": (
+        """
+        import copy
+
+        device = torch.device("cuda")
+        model = nn.Linear(4, 4)
+        ema_model = copy.deepcopy(model)
+        model.to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(3):
+            model(torch.randn(2, 4, device=device)).sum().backward()
+            optimizer.step()
+            with torch.no_grad():
+                for pe, p in zip(ema_model.parameters(), model.parameters()):
+                    pe.mul_(0.9).add_(p, alpha=0.1)
+        """,
+        [
+            "model.to(device)",
+        ],
+    ),
+    "an attribute before super().__init__()": (
+        """
+        class Net(nn.Module):
+            def __init__(self, n):
+                self.scale = torch.ones(n)
+                super().__init__()
+                self.fc = nn.Linear(n, n)
+
+            def forward(self, x):
+                return self.fc(x) * self.scale
+
+        model = Net(4).cuda()
+        model(torch.randn(2, 4).cuda())
+        """,
+        [
+            'self.register_buffer("scale", torch.ones(n), persistent=False)',
+        ],
+    ),
+    "an attribute whose name the class has": (
+        """
+        class Net(nn.Module):
+            mean = torch.zeros(4)
+            def __init__(self, n):
+                super().__init__()
+                self.fc = nn.Linear(n, n)
+                self.mean = torch.ones(n)
+
+            def forward(self, x):
+                return self.fc(x - self.mean)
+
+        model = Net(4).cuda()
+        model(torch.randn(2, 4).cuda())
+        """,
+        [
+            "return self.fc(x - self.mean.to(x.device))",
+        ],
+    ),
+    "a random state from a checkpoint sent to the device": (
+        """
+        import os, tempfile
+        device = torch.device("cuda")
+        model = nn.Linear(4, 3).to(device)
+        path = os.path.join(tempfile.mkdtemp(), "ck.pt")
+        torch.save({"model": model.state_dict(), "rng_state": torch.get_rng_state()}, path)
+        checkpoint = torch.load(path, map_location="cuda")
+        model.load_state_dict(checkpoint["model"])
+        torch.set_rng_state(checkpoint["rng_state"])
+        """,
+        [
+            'torch.set_rng_state(checkpoint["rng_state"].cpu())',
+        ],
+    ),
+    "a state brought to the CPU by a helper": (
+        """
+        class RNNModel(nn.Module):
+            def __init__(self, ntoken, nhid):
+                super().__init__()
+                self.encoder = nn.Embedding(ntoken, nhid)
+                self.rnn = nn.LSTM(nhid, nhid)
+                self.decoder = nn.Linear(nhid, ntoken)
+
+            def forward(self, input, hidden):
+                output, hidden = self.rnn(self.encoder(input), hidden)
+                return self.decoder(output), hidden
+
+            def init_hidden(self, bsz):
+                weight = next(self.parameters())
+                return (weight.new_zeros(1, bsz, 8), weight.new_zeros(1, bsz, 8))
+
+        def repackage_hidden(h):
+            if isinstance(h, torch.Tensor):
+                return h.detach().cpu()
+            return tuple(repackage_hidden(v) for v in h)
+
+        device = torch.device("cuda")
+        model = RNNModel(10, 8).to(device)
+        hidden = model.init_hidden(2)
+        data = torch.randint(0, 10, (12, 2)).to(device)
+        for i in range(0, 12, 4):
+            hidden = repackage_hidden(hidden)
+            output, hidden = model(data[i:i + 4], hidden)
+            output.sum().backward()
+        """,
+        [
+            "return h.detach()",
+        ],
+    ),
+    "a gradient given to autograd": (
+        """
+        device = torch.device("cuda")
+        critic = nn.Linear(4, 1).to(device)
+
+        def gradient_penalty(critic, real, fake):
+            alpha = torch.rand(real.size(0), 1, device=real.device)
+            mixed = (alpha * real + (1 - alpha) * fake).requires_grad_(True)
+            scores = critic(mixed)
+            grads = torch.autograd.grad(
+                outputs=scores,
+                inputs=mixed,
+                grad_outputs=torch.ones(scores.size()),
+                create_graph=True,
+                retain_graph=True,
+            )[0]
+            return ((grads.norm(2, dim=1) - 1) ** 2).mean()
+
+        real, fake = torch.randn(8, 4).to(device), torch.randn(8, 4).to(device)
+        gradient_penalty(critic, real, fake).backward()
+        """,
+        [
+            "grad_outputs=torch.ones(scores.size(), device=device),",
+        ],
+    ),
+    "a loader that shuffles on a default device": (
+        """
+        from torch.utils.data import DataLoader, TensorDataset
+        torch.set_default_device("cuda")
+        data = TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,)))
+        loader = DataLoader(data, batch_size=4, shuffle=True)
+        model = nn.Linear(4, 3)
+        for x, y in loader:
+            nn.functional.cross_entropy(model(x), y).backward()
+        """,
+        [
+            'loader = DataLoader(data, batch_size=4, shuffle=True, generator=torch.Generator(device="cuda"))',
+        ],
+    ),
+    "a split on a default device": (
+        """
+        from torch.utils.data import TensorDataset, random_split
+        torch.set_default_device("cuda")
+        data = TensorDataset(torch.randn(16, 4), torch.randint(0, 3, (16,)))
+        train, test = random_split(data, [12, 4])
+        """,
+        [
+            'train, test = random_split(data, [12, 4], generator=torch.Generator(device="cuda"))',
+        ],
+    ),
+    "a distribution in an attribute": (
+        """
+        from torch.distributions import Normal
+
+        class VAE(nn.Module):
+            def __init__(self, d):
+                super().__init__()
+                self.enc = nn.Linear(8, 2 * d)
+                self.dec = nn.Linear(d, 8)
+                self.prior = Normal(torch.zeros(d), torch.ones(d))
+
+            def forward(self, x):
+                mu, logvar = self.enc(x).chunk(2, dim=1)
+                z = mu + torch.randn_like(mu) * (0.5 * logvar).exp()
+                kl = -self.prior.log_prob(z).sum(1)
+                return self.dec(z), kl
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        model = VAE(3).to(device)
+        recon, kl = model(torch.randn(4, 8).to(device))
+        (recon.sum() + kl.sum()).backward()
+        """,
+        [
+            'self.register_buffer("prior_loc", torch.zeros(d), persistent=False)',
+            'self.register_buffer("prior_scale", torch.ones(d), persistent=False)',
+            "@property",
+            "def prior(self):",
+            "return Normal(self.prior_loc, self.prior_scale)",
+        ],
+    ),
+    "a distribution that is drawn from": (
+        """
+        from torch.distributions import Normal, kl_divergence
+
+        class Flow(nn.Module):
+            def __init__(self, d):
+                super().__init__()
+                self.net = nn.Linear(d, d)
+                self.base = Normal(torch.zeros(d), 1.0)
+
+            def sample(self, n):
+                z = self.base.sample((n,))
+                return self.net(z)
+
+        model = Flow(3).cuda()
+        model.sample(4)
+        """,
+        [
+            'self.register_buffer("base_loc", torch.zeros(d), persistent=False)',
+            "@property",
+            "def base(self):",
+            "return Normal(self.base_loc, 1.0)",
+        ],
+    ),
+    "numbers collected for NumPy": (
+        """
+        import numpy as np
+        device = torch.device("cuda")
+        model = nn.Linear(4, 1).to(device)
+        losses = []
+        for step in range(4):
+            loss = model(torch.randn(8, 4, device=device)).pow(2).mean()
+            loss.backward()
+            losses.append(loss)
+        print("mean loss", np.mean(losses))
+        """,
+        [
+            "losses.append(loss.item())",
+        ],
+    ),
+    "arrays collected for NumPy": (
+        """
+        import numpy as np
+        device = torch.device("cuda")
+        model = nn.Linear(4, 3).to(device)
+        preds = []
+        with torch.no_grad():
+            for step in range(4):
+                preds.append(model(torch.randn(8, 4, device=device)).argmax(1))
+        print(np.concatenate(preds))
+        """,
+        [
+            "preds.append(model(torch.randn(8, 4, device=device)).argmax(1).cpu())",
+        ],
+    ),
+    "a metric on the CPU": (
+        """
+        class ConfusionMatrix:
+            def __init__(self, n):
+                self.n = n
+                self.matrix = torch.zeros(n, n, dtype=torch.long)
+
+            def update(self, pred, target):
+                index = target * self.n + pred
+                self.matrix += torch.bincount(index, minlength=self.n ** 2).reshape(self.n, self.n)
+
+            def compute(self):
+                return self.matrix.diag().float() / self.matrix.sum(1).clamp(min=1)
+
+        device = torch.device("cuda")
+        model = nn.Linear(4, 3).to(device)
+        metric = ConfusionMatrix(3)
+        for _ in range(3):
+            x, y = torch.randn(8, 4).to(device), torch.randint(0, 3, (8,)).to(device)
+            metric.update(model(x).argmax(1), y)
+        print(metric.compute())
+        """,
+        [
+            "self.matrix += torch.bincount(index, minlength=self.n ** 2).reshape(self.n, self.n).cpu()",
+        ],
+    ),
+    "factories in a module's method": (
+        """
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.emb = nn.Embedding(10, 4)
+                self.fc = nn.Linear(4, 4)
+
+            def forward(self, x):
+                positions = torch.arange(x.size(1))
+                noise = torch.zeros(x.size(0), x.size(1), 4)
+                return self.fc(self.emb(x) + self.emb(positions)) + noise
+
+        model = Net().to(device)
+        model(torch.randint(0, 10, (2, 5)).to(device))
+        """,
+        [
+            "positions = torch.arange(x.size(1), device=x.device)",
+            "noise = torch.zeros(x.size(0), x.size(1), 4, device=x.device)",
+        ],
+    ),
+    "a model moved between steps": (
+        """
+        class Trainer:
+            def __init__(self, model):
+                self.model = model
+                self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+
+            def step(self, x):
+                loss = self.model(x).pow(2).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                return loss.item()
+
+        trainer = Trainer(nn.Linear(4, 4))
+        trainer.step(torch.randn(2, 4))
+        trainer.model.to("cuda")
+        trainer.step(torch.randn(2, 4).to("cuda"))
+        """,
+        [
+            "trainer.optimizer.load_state_dict(trainer.optimizer.state_dict())",
+        ],
+    ),
+    "state loaded before the move": (
+        """
+        import os, tempfile
+        path = os.path.join(tempfile.mkdtemp(), "ck.pt")
+        device = torch.device("cuda")
+
+        def build():
+            model = nn.Linear(4, 4)
+            return model, torch.optim.Adam(model.parameters(), lr=1e-3)
+
+        model, optimizer = build()
+        model(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+
+        model, optimizer = build()
+        checkpoint = torch.load(path, map_location="cpu")
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        model.to(device)
+        for step in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(2, 4, device=device)).sum().backward()
+            optimizer.step()
+        """,
+        [
+            "model.to(device)",
+        ],
+    ),
+    "a generator that others share": (
+        """
+        device = torch.device("cuda")
+        generator = torch.Generator().manual_seed(0)
+        perm = torch.randperm(16, generator=generator)
+        data = torch.randn(16, 4, generator=generator)
+        model = nn.Linear(4, 4).to(device)
+        for i in range(2):
+            noise = torch.randn(8, 4, generator=generator, device=device)
+            model(data[perm[:8]].to(device) + noise)
+        """,
+        [
+            "noise = torch.randn(8, 4, generator=generator).to(device)",
+        ],
+    ),
+    "a wrapped model on the CPU": (
+        """
+        device = torch.device("cuda:0")
+        model = nn.DataParallel(nn.Linear(4, 4), device_ids=[0, 1])
+        x = torch.randn(8, 4).to(device)
+        model(x).sum().backward()
+        """,
+        [
+            "model = nn.DataParallel(nn.Linear(4, 4), device_ids=[0, 1]).to(device)",
+        ],
+    ),
+    "a scaler that steps the other optimizer": (
+        """
+        device = torch.device("cuda")
+        gen, disc = nn.Linear(4, 4).to(device), nn.Linear(4, 1).to(device)
+        opt_g = torch.optim.Adam(gen.parameters())
+        opt_d = torch.optim.Adam(disc.parameters())
+        scaler = torch.amp.GradScaler("cuda")
+        for step in range(2):
+            z = torch.randn(8, 4, device=device)
+            opt_d.zero_grad()
+            loss_d = disc(gen(z).detach()).mean()
+            scaler.scale(loss_d).backward()
+            scaler.step(opt_g)
+            scaler.update()
+        """,
+        [
+            "scaler.step(opt_d)",
+        ],
+    ),
+    "slow weights taken before the move": (
+        """
+        class Lookahead:
+            def __init__(self, optimizer, k=2, alpha=0.5):
+                self.optimizer, self.k, self.alpha = optimizer, k, alpha
+                self.count = 0
+                self.slow = [[p.detach().clone() for p in group["params"]] for group in optimizer.param_groups]
+
+            def step(self):
+                self.optimizer.step()
+                self.count += 1
+                if self.count % self.k == 0:
+                    for group, slow in zip(self.optimizer.param_groups, self.slow):
+                        for p, q in zip(group["params"], slow):
+                            q += self.alpha * (p.data - q)
+                            p.data.copy_(q)
+
+        model = nn.Linear(4, 2)
+        optimizer = Lookahead(torch.optim.SGD(model.parameters(), lr=0.1))
+        model.cuda()
+        for i in range(4):
+            model(torch.randn(2, 4).cuda()).sum().backward()
+            optimizer.step()
+        """,
+        [
+            "model.cuda()",
+        ],
+    ),
+    "positions kept by tracing": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.emb = nn.Embedding(10, 4)
+                self.pos = nn.Embedding(16, 4)
+
+            def forward(self, x):
+                positions = torch.arange(x.size(1), device=x.device)
+                return self.emb(x) + self.pos(positions)
+
+        net = Net().eval()
+        traced = torch.jit.trace(net, torch.randint(0, 10, (2, 5)))
+        traced = traced.to("cuda")
+        traced(torch.randint(0, 10, (2, 5)).cuda())
+        """,
+        [
+            'traced = torch.jit.trace(net.to("cuda"), torch.randint(0, 10, (2, 5)).to("cuda"))',
+        ],
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def usual_default_device():
+    yield
+    torch.set_default_device(None)
+
+
+def mended(text, fix):
+    lines = text.split("\n")
+    for edit in sorted(fix.edits, key=lambda edit: -edit.line):
+        assert "\n".join(lines[edit.line - 1 : edit.end_line]) == edit.old
+        lines[edit.line - 1 : edit.end_line] = edit.new.split("\n") if edit.new else []
+    return "\n".join(lines)
+
+
+def added(before, after):
+    """The lines of `after` that are new, or stand before what they stood behind."""
+    changes = difflib.ndiff(before.splitlines(), after.splitlines())
+    return [line[2:].strip() for line in changes if line.startswith("+ ") and line[2:].strip()]
+
+
+@pytest.mark.parametrize("case", MENDS)
+def test_the_mend_is_the_idiomatic_one_and_the_program_runs(case, run_script):
+    script, lines = MENDS[case]
+    ran = run_script(script)
+    first = text = ran.text
+    for _ in range(3):
+        text = mended(text, ran.finding.fix)
+        ran = run_script(text, preamble=False)
+        if ran.error is None:
+            break
+    assert ran.error is None, text
+    assert sorted(added(first, text)) == sorted(lines)
+    assert ran.silent == ()
+
+
+WITHOUT_CUDA = {
+    "a device": (
+        'device = torch.device("cuda")',
+        'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")',
+    ),
+    "a string": ("device = 'cuda:0'", "device = 'cuda:0' if torch.cuda.is_available() else 'cpu'"),
+}
+
+
+@pytest.mark.skipif(torch.cuda.is_available() or torch.version.cuda is not None, reason="a build without CUDA is meant")
+@pytest.mark.parametrize("case", WITHOUT_CUDA)
+def test_a_build_without_cuda_is_asked_first(case, tmp_path):
+    before, after = WITHOUT_CUDA[case]
+    path = tmp_path / "train.py"
+    path.write_text(f"import torch\n{before}\nx = torch.zeros(3, device=device)\n")
+    with pytest.raises(AssertionError, match="not compiled with CUDA") as raised:
+        runpy.run_path(str(path))
+    finding = explain(raised.value)
+    assert (finding.cause, finding.location.line) == ("hardcoded-device", 3)
+    (edit,) = finding.fix.edits
+    assert (edit.line, edit.old, edit.new) == (2, before, after)
+
+
+def test_a_random_state_that_is_no_bytes_is_no_device_fault():
+    with pytest.raises(TypeError, match="ByteTensor") as raised:
+        torch.set_rng_state(torch.zeros(3))
+    assert explain(raised.value) is None
+
+
+SENTENCES = [fix.summary for fix in _SENTENCES.values()]
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_sentence_names_no_variable_that_the_user_may_not_have(sentence):
+    assert not re.search(r"\b(x|y|mask|teacher|batch|lengths|criterion) =", sentence)
