@@ -4,8 +4,6 @@ import textwrap
 
 import pytest
 
-from samedevice.explaining import gathering
-
 NAMES = {
     "an attribute": (
         "self.pe",
@@ -261,13 +259,11 @@ NAMES = {
 
 @pytest.mark.parametrize("how", ["recorded", "read", "bare"])
 @pytest.mark.parametrize("case", NAMES)
-def test_the_name_is_the_users(case, how, run_script, monkeypatch):
+def test_the_name_is_the_users(case, how, run_script):
     """`recorded`: with origins. `read`: from the operands and the source. `bare`: as a real machine raises it."""
-    if how == "bare":
-        monkeypatch.setattr(gathering, "fault_of", lambda error: None)
-    origins = how == "recorded"
     name, script = NAMES[case]
-    ran = run_script(f'A = torch.zeros(3, device="cuda")\n{textwrap.dedent(script)}', origins=origins)
+    script = f'A = torch.zeros(3, device="cuda")\n{textwrap.dedent(script)}'
+    ran = run_script(script, origins=how == "recorded", bare=how == "bare")
     assert ran.finding is not None, ran.error
     assert ran.finding.culprit.name == name
     assert ran.finding.culprit.device == "cpu"

@@ -8,13 +8,12 @@ a wrong turn ends the walk instead of misleading it.
 from __future__ import annotations
 
 import ast
-import inspect
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_generator, is_module, is_tensor, same_storage, shape_of
-from samedevice.explaining.operands import Seen, device_of_route, find_inside, leaves
+from samedevice.explaining.operands import Seen, device_of_route, find_inside, leaves, lending
 from samedevice.explaining.reading import MISSING, item, members
 from samedevice.explaining.routes import Route, Step, resolve, search
 from samedevice.explaining.sources import Function
@@ -22,6 +21,8 @@ from samedevice.explaining.syntax import Binding, arguments_of, bindings_of, und
 
 __all__ = ["Suspect", "binding_of", "follow", "follow_route"]
 
+_Argument: TypeAlias = "tuple[str | None, ast.expr]"
+"""Keyword or None, and expression."""
 _MOST_HOPS = 24
 
 
@@ -97,7 +98,7 @@ def _follow_expression(node: ast.expr, frames: list[UserFrame], depth: int, seen
     shared = [
         leaf for leaf in found if tensor is not None and is_tensor(leaf.value) and same_storage(leaf.value, tensor)
     ]
-    lent = [leaf for leaf in found if device and device_of_route(leaf) == device]
+    lent = [leaf for leaf in lending(node, frame) if device and device_of_route(leaf) == device]
     # A tensor of one element may follow the others wherever they are, so it lends its device last.
     lent.sort(key=lambda leaf: is_tensor(leaf.value) and not shape_of(leaf.value))
     best = next(iter(shared or lent), None)
@@ -184,11 +185,7 @@ class _Walk:
         start = self._start()
         running = frame.running
         arguments = arguments_of(running) if running is not None else []
-        # A generator runs inside the call that consumes it: `list(rows(x))`.
-        generator = self.frame.frame.f_code.co_flags & inspect.CO_GENERATOR
-        inner = [node for _, node in arguments if isinstance(node, ast.Call)] if generator else []
-        arguments += [pair for call in inner for pair in arguments_of(call)]
-        for _, node in arguments:
+        for _, node in [*arguments, *_of_inner_calls(arguments, frame)]:
             argument = resolve(node, frame)
             if argument is None:
                 continue
@@ -202,19 +199,19 @@ class _Walk:
                     return self._go(inside, depth)
         return self._to_computed_argument(arguments, frame, depth)
 
-    def _to_computed_argument(self, arguments: list[tuple[str | None, ast.expr]], frame: UserFrame, depth: int) -> bool:
+    def _to_computed_argument(self, arguments: list[_Argument], frame: UserFrame, depth: int) -> bool:
         """The argument is an expression: on to the leaf that lent the device, else end at the expression."""
         node = self._matching(arguments)
         if node is None or not is_tensor(self.route.value):
             return False
-        lent = [leaf for leaf in leaves(node, frame) if device_of_route(leaf) == self.device]
+        lent = [leaf for leaf in lending(node, frame) if device_of_route(leaf) == self.device]
         if lent:
             self.node = node
             return self._go(lent[0], depth)
         self.maker = (frame, node.lineno)
         return False
 
-    def _matching(self, arguments: list[tuple[str | None, ast.expr]]) -> ast.expr | None:
+    def _matching(self, arguments: list[_Argument]) -> ast.expr | None:
         named = next((node for word, node in arguments if word == self.route.base), None)
         if named is not None:
             return named
@@ -233,7 +230,9 @@ class _Walk:
             return False
         if binding.loop:
             return self._to_looped(binding)
-        found = resolve(undressed(binding.value), self.frame)
+        found = resolve(binding.value, self.frame)
+        if found is None or (found.value is not self._start() and binding.index is None):
+            found = resolve(undressed(binding.value), self.frame)
         if found is None or found.base == self.route.base:
             return False
         if binding.index is not None:
@@ -272,6 +271,19 @@ class _Walk:
         if not self.route.steps:
             return base
         return Route(base.frame, base.base, base.scope, (*base.steps, *self.route.steps), self.route.value)
+
+
+def _of_inner_calls(arguments: list[_Argument], frame: UserFrame) -> list[_Argument]:
+    """What the calls among the arguments are given: a generator, and what `map` calls, run inside the outer call.
+
+    `list(rows(x))`, `list(map(step, xs))`; also `rows = read(x)` a few lines before.
+    """
+    found = []
+    for _, node in arguments:
+        binding = binding_of(node.id, frame) if isinstance(node, ast.Name) else None
+        inner = binding.value if binding is not None and not binding.loop else node
+        found += arguments_of(inner) if isinstance(inner, ast.Call) else []
+    return found
 
 
 def _find_value(start: Route, wanted: Any) -> Route | None:

@@ -20,7 +20,7 @@ from samedevice.explaining.positions import Position, position_of
 from samedevice.explaining.sources import Function, Source, read_source
 from samedevice.usercode import is_user_file
 
-__all__ = ["Variables", "UserFrame", "all_frames", "chain_of", "text_of", "user_frames", "variables_of"]
+__all__ = ["UserFrame", "Variables", "all_frames", "chain_of", "text_of", "user_frames", "variables_of"]
 
 _DEEPEST_CHAIN = 64
 # An exception's class may define attributes of the same names: what Python itself keeps is read below them.
@@ -89,7 +89,13 @@ class UserFrame:
     @property
     def running(self) -> ast.expr | ast.stmt | None:
         """The very expression that was running, where Python recorded it, else the statement."""
-        return (self.source.node_at(self.position) if self.position else None) or self.statement
+        found = self.source.node_at(self.position) if self.position else None
+        # What is written to is half of an assignment.
+        return (
+            self.statement
+            if found is None or (isinstance(found, ast.Subscript) and isinstance(found.ctx, ast.Store))
+            else found
+        )
 
     @property
     def is_comprehension(self) -> bool:

@@ -14,9 +14,10 @@ from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
 from samedevice.explaining.operands import Seen, operands_of_fault, placed
 from samedevice.explaining.replayed import in_replica, replayed_frames
 from samedevice.explaining.routes import search_all
-from samedevice.explaining.sides import Side, choose_side
+from samedevice.explaining.sides import ON_THE_CPU_ONLY, Side, choose_side
 from samedevice.explaining.sources import read_source
 from samedevice.explaining.special import special_suspect
+from samedevice.explaining.syntax import undressed
 from samedevice.explaining.unattached import operands_without_fault
 from samedevice.explaining.where_made import Made, Origins, discarded_move, root_made, where_made
 from samedevice.faults import fault_of
@@ -45,12 +46,25 @@ def gather(error: BaseException, recognised: Recognised | None, origins: Origins
             lambda one: _suspicion(one, suspects.get(id(one)), origins),
         )
         evidence.suspect = _before_copy(_wrong_one(evidence.side, suspects, frames, origins), frames, origins)
+        evidence.suspect = _result_itself(evidence.suspect, evidence.side, recognised)
     if evidence.suspect is not None:
         evidence.made = where_made(evidence.suspect, origins)
         evidence.root = root_made(evidence.suspect, origins)
         expected = evidence.side.expected if evidence.side is not None else ""
         evidence.discarded = discarded_move(evidence.suspect, expected, origins)
     return evidence
+
+
+def _result_itself(suspect: Suspect | None, side: Side | None, recognised: Recognised | None) -> Suspect | None:
+    """Where the CPU alone is welcome, a layer is right where it is: what it returned is what has to come over."""
+    if suspect is None or side is None or recognised is None or side.reason != ON_THE_CPU_ONLY:
+        return suspect
+    wrong = next(iter(side.wrong), None)
+    inner = undressed(wrong.node) if wrong is not None and wrong.node is not None else None
+    if wrong is None or not isinstance(inner, ast.Call):
+        return suspect
+    frame = suspect.frame
+    return Suspect(frame.source.text_of(inner), frame, wrong.tensor, suspect.device, None, inner)
 
 
 def _accountable(seen: Sequence[Seen], operation: str) -> list[Seen]:

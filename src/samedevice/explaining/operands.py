@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, is_module, is_tensor, same_storage, tensors_of_module
+from samedevice.explaining.live import device_of, is_instance, is_module, is_tensor, same_storage, tensors_of_module
 from samedevice.explaining.reading import is_container, members
-from samedevice.explaining.routes import Route, Step, resolve, search
-from samedevice.explaining.syntax import arguments_of, lenders
+from samedevice.explaining.routes import Route, Step, resolve, search, value_of
+from samedevice.explaining.syntax import arguments_of, is_move, lenders, moved_device
 from samedevice.faults import Fault
 
-__all__ = ["Seen", "device_of_route", "find_inside", "leaves", "operands_of_fault", "placed"]
+__all__ = ["Seen", "device_of_route", "find_inside", "leaves", "lending", "operands_of_fault", "placed"]
 
 _Argument: TypeAlias = "tuple[str | None, ast.expr]"
 """Keyword or None, and expression."""
+_Leaves: TypeAlias = "Callable[[ast.AST, UserFrame], Iterator[Route]]"
 _DEEPEST_INSIDE = 8
 _MOST_INSIDE = 8_000
 _REGISTERED = ("submodule", "parameter", "buffer")
@@ -63,8 +64,14 @@ def operands_of_fault(fault: Fault, frame: UserFrame | None) -> list[Seen]:
     return placed(seen, frame) if frame is not None else seen
 
 
-def leaves(node: ast.AST, frame: UserFrame) -> Iterator[Route]:
-    """Routes to the tensors and modules that the expression `node` reads; of a module's call, the module alone."""
+def leaves(node: ast.AST, frame: UserFrame, inner: _Leaves | None = None) -> Iterator[Route]:
+    """Routes to the tensors and modules that the expression `node` reads; of a module's call, the module alone.
+
+    Args:
+        node: an expression of the source.
+        frame: the frame whose variables it reads.
+        inner: how its parts are read; as it is itself unless told.
+    """
     route = resolve(node, frame)
     if route is not None:
         if is_tensor(route.value) or is_module(route.value):
@@ -76,7 +83,33 @@ def leaves(node: ast.AST, frame: UserFrame) -> Iterator[Route]:
             yield callee
             return
     for child in lenders(node):
-        yield from leaves(child, frame)
+        yield from (inner or leaves)(child, frame)
+
+
+def lending(node: ast.AST, frame: UserFrame) -> Iterator[Route]:
+    """`leaves`, without those that a move in the expression takes elsewhere: `model(x).cpu()` is not on x's device."""
+    if not isinstance(node, ast.Call) or resolve(node, frame) is not None:
+        yield from leaves(node, frame, lending)
+        return
+    if not is_move(node):
+        yield from leaves(node, frame, lending)
+        return
+    target = _moved_to(node, frame)
+    for leaf in leaves(node.func, frame):
+        if target and device_of_route(leaf).startswith(target):
+            yield leaf
+
+
+def _moved_to(move: ast.Call, frame: UserFrame) -> str:
+    """The device of a move, or its kind alone; "" where it is unknown without running code."""
+    name = move.func.attr if isinstance(move.func, ast.Attribute) else ""
+    argument = moved_device(move)
+    if argument is None:
+        return name if name != "to" else ""
+    value = value_of(argument, frame)
+    if type(value) is int:
+        return f"{'cuda' if name == 'to' else name}:{value}"
+    return value if type(value) is str else str(value) if is_instance(value, "torch", "device") else ""
 
 
 def device_of_route(route: Route) -> str:
@@ -181,7 +214,7 @@ def _is_tensor(node: ast.expr, frame: UserFrame) -> bool:
 
 
 def _could_be(node: ast.expr, one: Seen, frame: UserFrame) -> bool:
-    devices = {device_of_route(leaf) for leaf in leaves(node, frame)}
+    devices = {device_of_route(leaf) for leaf in lending(node, frame)}
     return not devices or one.device in devices
 
 

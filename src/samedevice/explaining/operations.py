@@ -68,6 +68,8 @@ def operation_of(recognised: Recognised | None, frame: UserFrame | None) -> str 
 
 
 def _of_expression(node: ast.AST | None) -> str | None:
+    if isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
+        return "index_put_"
     if isinstance(node, ast.Expr | ast.Return | ast.Assign) and node.value is not None:
         return _of_expression(node.value)
     if isinstance(node, ast.BinOp):

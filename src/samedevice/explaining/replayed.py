@@ -7,6 +7,7 @@ explaining can look at `self` as if it were there.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import replace
 from types import FunctionType, SimpleNamespace
@@ -41,10 +42,11 @@ def replayed_frames(text: str, frames: list[UserFrame]) -> list[UserFrame]:
     if not told:
         return []
     innermost = told[-1]
-    for route in search_all(reversed(frames), lambda value: _method(value, innermost) is not None):
-        method = _method(route.value, innermost)
-        if method is not None:
-            return [_frame(method, {"self": route.value}, innermost)]
+    for route in search_all(reversed(frames), lambda value: _function(value, innermost) is not None):
+        function = _function(route.value, innermost)
+        if function is not None:
+            own = {} if function is route.value else {"self": route.value}
+            return [_frame(function, _enclosed(function) | own, innermost)]
     return [_frame(None, {}, innermost)]
 
 
@@ -63,10 +65,10 @@ def in_replica(one: Seen, text: str) -> Seen:
     return replace(one, device=f"{kind}:{found[1]}")
 
 
-def _method(value: Any, told: PastedFrame) -> FunctionType | None:
-    """The method of `value`'s class whose line failed."""
-    for base in mro_of(type(value)):
-        found = namespace_of(base).get(told.function or "")
+def _function(value: Any, told: PastedFrame) -> FunctionType | None:
+    """The function whose line failed: `value` itself, or a method of its class."""
+    candidates: list[Any] = [value, *(namespace_of(base).get(told.function or "") for base in mro_of(type(value)))]
+    for found in candidates:
         if type(found) is FunctionType and found.__code__.co_filename == told.file:
             definition = read_source(told.file).function_at(told.line, told.function)
             if definition is not None and found.__code__.co_firstlineno <= told.line <= (definition.end_lineno or 0):
@@ -74,9 +76,18 @@ def _method(value: Any, told: PastedFrame) -> FunctionType | None:
     return None
 
 
-def _frame(method: FunctionType | None, variables: dict[str, Any], told: PastedFrame) -> UserFrame:
-    code = method.__code__ if method is not None else _code_of(told)
-    shared = method.__globals__ if method is not None else {}
+def _enclosed(function: FunctionType) -> dict[str, Any]:
+    """The variables that a function has from the function around it."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # not bound yet
+            found[name] = cell.cell_contents
+    return found
+
+
+def _frame(function: FunctionType | None, variables: dict[str, Any], told: PastedFrame) -> UserFrame:
+    code = function.__code__ if function is not None else _code_of(told)
+    shared = function.__globals__ if function is not None else {}
     return UserFrame(Variables(code, variables, shared), told.line, None)
 
 

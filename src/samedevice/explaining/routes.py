@@ -7,20 +7,39 @@ come from an expression of the source (`resolve`) or from a search (`search`); b
 from __future__ import annotations
 
 import ast
+import enum
 import json
+import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import is_tensor, name_of_class
+from samedevice.explaining.live import (
+    instance_dict,
+    is_kind,
+    is_module,
+    is_tensor,
+    mro_of,
+    name_of_class,
+    namespace_of,
+    tensors_of_module,
+)
 from samedevice.explaining.reading import MISSING, attribute, item, kind_of, members
+from samedevice.explaining.sources import read_source
 
 __all__ = ["Route", "Step", "key_text", "resolve", "search", "search_all", "value_of"]
 
 _MOST_VISITED = 20_000
 _DEEPEST = 7
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mod: operator.mod,
+}
 _LIST_LIKE = ("ModuleList", "Sequential", "ParameterList", "ModuleDict", "ParameterDict")
 
 
@@ -53,7 +72,7 @@ class Route:
     @property
     def text(self) -> str:
         """The route as an expression."""
-        return self.spelled or self.base + "".join(_step_text(step) for step in self.steps)
+        return self.spelled or self.base + "".join(_step_text(step, self.frame) for step in self.steps)
 
     @property
     def depth(self) -> int:
@@ -106,6 +125,8 @@ def resolve(node: ast.AST | None, frame: UserFrame) -> Route | None:
     if isinstance(node, ast.Name):
         value, scope = _variable(frame, node.id)
         return None if value is MISSING else Route(frame, node.id, scope, (), value, node.id)
+    if isinstance(node, ast.Call):
+        return _looked_up(node, frame)
     if isinstance(node, ast.Attribute | ast.Subscript):
         owner = resolve(node.value, frame)
         step = _step(node, owner, frame) if owner is not None else None
@@ -123,11 +144,51 @@ def value_of(node: ast.AST | None, frame: UserFrame) -> Any:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = value_of(node.operand, frame)
         return -inner if type(inner) in (int, float) else MISSING
+    if isinstance(node, ast.BinOp):
+        return _computed(node, frame)
     if isinstance(node, ast.Tuple):
         parts = tuple(value_of(part, frame) for part in node.elts)
         return MISSING if any(part is MISSING for part in parts) else parts
     route = resolve(node, frame)
     return MISSING if route is None else route.value
+
+
+def _computed(node: ast.BinOp, frame: UserFrame) -> Any:
+    """The sum, difference or remainder of two small integers, as keys have them: `rows[i + 1]`."""
+    left, right = value_of(node.left, frame), value_of(node.right, frame)
+    if not (type(left) is type(right) is int) or max(abs(left), abs(right)) > sys.maxsize:
+        return MISSING
+    compute = _OPERATORS.get(type(node.op))
+    return MISSING if compute is None or (isinstance(node.op, ast.Mod) and right == 0) else compute(left, right)
+
+
+def _looked_up(node: ast.Call, frame: UserFrame) -> Route | None:
+    """The look-ups that are written as calls: `getattr(box, "mask")` and a dict's own `batch.get("mask")`."""
+    named, keys = node.func, node.args[-1:]
+    if node.keywords or not keys or not isinstance(keys[0], ast.Constant | ast.Name):
+        return None
+    key = value_of(keys[0], frame)
+    if isinstance(named, ast.Name) and named.id == "getattr" and len(node.args) == 2:
+        owner = resolve(node.args[0], frame) if _variable(frame, "getattr")[0] is MISSING else None
+        value = attribute(owner.value, key) if owner is not None and type(key) is str else MISSING
+        kind = kind_of(owner.value, key) if owner is not None and value is not MISSING else ""
+    elif isinstance(named, ast.Attribute) and named.attr == "get" and len(node.args) == 1:
+        owner = resolve(named.value, frame)
+        value = item(owner.value, key) if owner is not None and _gets_items(owner.value) else MISSING
+        kind = "item"
+    else:
+        return None
+    if owner is None or value is MISSING:
+        return None
+    return Route(frame, owner.base, owner.scope, (*owner.steps, Step(owner.value, kind, key)), value)
+
+
+def _gets_items(owner: object) -> bool:
+    """Whether `owner.get` is a dict's own."""
+    if not is_kind(owner, dict):
+        return False
+    spaces = map(namespace_of, mro_of(type(owner)))
+    return next((space["get"] for space in spaces if "get" in space), None) is dict.__dict__["get"]
 
 
 def search_all(frames: Iterable[UserFrame], wanted: Callable[[Any], bool]) -> Iterator[Route]:
@@ -215,13 +276,32 @@ def _step(node: ast.Attribute | ast.Subscript, owner: Route, frame: UserFrame) -
         if value is MISSING and name.startswith("__") and not name.endswith("__"):
             name = f"_{name_of_class(type(owner.value)).lstrip('_')}{name}"
             value = attribute(owner.value, name)
+        if value is MISSING:
+            name = _returned_attribute(owner.value, name) or name
+            value = attribute(owner.value, name)
         return None if value is MISSING else (Step(owner.value, kind_of(owner.value, name), name), value)
     key = value_of(node.slice, frame)
     value = MISSING if key is MISSING else item(owner.value, key)
     return None if value is MISSING else (Step(owner.value, "item", key), value)
 
 
-def _step_text(step: Step) -> str:
+def _returned_attribute(owner: object, name: str) -> str | None:
+    """The attribute that a property of the user's does no more than return."""
+    found = next((space[name] for space in map(namespace_of, mro_of(type(owner))) if name in space), None)
+    getter = found.fget if type(found) is property else None
+    if type(getter) is not FunctionType:
+        return None
+    code = getter.__code__
+    definition = read_source(code.co_filename).function_at(code.co_firstlineno, code.co_name)
+    body = definition.body[-1:] if isinstance(definition, ast.FunctionDef) and len(definition.body) == 1 else []
+    value = body[0].value if body and isinstance(body[0], ast.Return) else None
+    plain = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "self"
+    return value.attr if plain and isinstance(value, ast.Attribute) else None
+
+
+def _step_text(step: Step, frame: UserFrame) -> str:
+    if step.kind == "item" and is_tensor(step.key):
+        return f"[{_way_in_a_module(step.key, frame) or '…'}]"
     if step.kind == "item":
         return f"[{key_text(step.key)}]"
     if step.kind in ("submodule", "parameter") and name_of_class(type(step.owner)) in _LIST_LIKE:
@@ -233,12 +313,33 @@ def _step_text(step: Step) -> str:
     return f".{step.key}"
 
 
+def _way_in_a_module(parameter: Any, frame: UserFrame) -> str | None:
+    """What a parameter that serves as a key is called: `model.head.weight`, from the modules that variables name."""
+    for route in _variables(frame):
+        if not is_module(route.value) or not any(tensor is parameter for *_, tensor in tensors_of_module(route.value)):
+            continue
+        ways = deque([route])
+        while ways:
+            way = ways.popleft()
+            for kind, key, value in members(way.value) if is_module(way.value) else ():
+                step = Step(way.value, kind, key)
+                further = Route(frame, way.base, way.scope, (*way.steps, step), value)
+                if value is parameter and kind == "parameter":
+                    return further.text
+                if kind == "submodule":
+                    ways.append(further)
+    return None
+
+
 def key_text(key: object) -> str:
     """A container's key as code; keys that are no plain values (a parameter, an object) as an ellipsis."""
     if type(key) is str:
         return json.dumps(key, ensure_ascii=False)
     if type(key) in (int, bool, float, type(None)):
         return repr(key)
+    if is_kind(key, enum.Enum):
+        name = instance_dict(key).get("_name_")
+        return f"{name_of_class(type(key))}.{name}" if type(name) is str else "…"
     if type(key) is tuple and key:
         return ", ".join(key_text(part) for part in key)
     return "…"

@@ -14,8 +14,9 @@ from samedevice.explaining.live import is_parameter
 from samedevice.explaining.operands import Seen
 from samedevice.messages import Recognised
 
-__all__ = ["Side", "choose_side"]
+__all__ = ["ON_THE_CPU_ONLY", "Side", "choose_side"]
 
+ON_THE_CPU_ONLY = "this operation takes it on the CPU only"
 _CPU_DEMANDED = ("lengths", "numpy", "tensor-split", "cpu-only-method", "pin-memory", "rng-state")
 
 
@@ -42,7 +43,7 @@ def choose_side(seen: Sequence[Seen], recognised: Recognised | None, suspicion: 
     if recognised is not None and recognised.kind in _CPU_DEMANDED:
         away = [one for one in seen if one.device and one.device != "cpu"]
         wrong = tuple(one for one in away if one.argument in recognised.places) or tuple(away[-1:])
-        return Side(wrong, "cpu", "this operation takes it on the CPU only") if wrong else None
+        return Side(wrong, "cpu", ON_THE_CPU_ONLY) if wrong else None
     present = [one for one in seen if one.device and one.device != "meta"]
     devices = list(dict.fromkeys(one.device for one in present))
     if len(devices) < 2:

@@ -76,6 +76,11 @@ class Source:
                 best = node
         return best
 
+    def functions_around(self, line: int) -> list[Function]:
+        """All functions whose text covers `line`, outermost first."""
+        found = [node for node in self._functions if _first_line(node) <= line <= (node.end_lineno or line)]
+        return sorted(found, key=lambda node: (node.lineno, -(node.end_lineno or 0)))
+
     def class_at(self, line: int) -> ast.ClassDef | None:
         """The innermost class whose text covers `line`."""
         found = [node for node in self._classes if node.lineno <= line <= (node.end_lineno or line)]

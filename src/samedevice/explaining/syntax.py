@@ -19,6 +19,7 @@ __all__ = [
     "call_name",
     "is_discarded_move",
     "is_forgotten_move",
+    "is_move",
     "keyword",
     "lenders",
     "move_calls",
@@ -40,6 +41,7 @@ class Binding:
     index: int | None = None
     """Position within `value` where it is unpacked."""
     loop: bool = False
+    """Whether the name gets something out of `value`, no telling where: a loop's variable, a part of a pattern."""
 
 
 def undressed(node: ast.expr) -> ast.expr:
@@ -97,9 +99,9 @@ def arguments_of(node: ast.AST) -> list[tuple[str | None, ast.expr]]:
     if isinstance(node, ast.Assign):
         targets = [part for target in node.targets if isinstance(target, ast.Subscript) for part in _write(target)]
         return [*targets, *_inner(node.value)] if targets else arguments_of(node.value)
-    if isinstance(node, ast.Expr | ast.Return | ast.AnnAssign | ast.Await | ast.Starred):
+    if isinstance(node, ast.Expr | ast.Return | ast.AnnAssign | ast.Await | ast.YieldFrom | ast.Starred):
         return arguments_of(node.value) if node.value is not None else []
-    if isinstance(node, ast.For):
+    if isinstance(node, ast.For | ast.AsyncFor):
         return [(None, node.iter)]
     return []
 
@@ -121,10 +123,15 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
 def move_calls(node: ast.AST) -> Iterator[ast.Call]:
     """Calls inside `node` that move something: `.to(…)` with something like a device, `.cuda()`, `.cpu()`."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in MOVES:
-            if inner.func.attr == "to" and not _names_device(inner):
-                continue
+        if isinstance(inner, ast.Call) and is_move(inner):
             yield inner
+
+
+def is_move(call: ast.Call) -> bool:
+    """Whether `call` moves something by a method."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in MOVES:
+        return False
+    return call.func.attr != "to" or _names_device(call)
 
 
 def moved_device(call: ast.Call) -> ast.expr | None:
@@ -170,6 +177,9 @@ def _bindings_in(name: str, node: ast.AST) -> Iterator[Binding]:
         yield from _bound(name, node.target, node.iter, node, node.lineno, loop=True)
     elif isinstance(node, ast.comprehension):
         yield from _bound(name, node.target, node.iter, node, node.target.lineno, loop=True)
+    elif isinstance(node, ast.Match):
+        for case in node.cases:
+            yield from _captured(name, case.pattern, node)
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         yield from _bound(name, node.optional_vars, node.context_expr, node, node.context_expr.lineno)
 
@@ -177,16 +187,25 @@ def _bindings_in(name: str, node: ast.AST) -> Iterator[Binding]:
 def _bound(
     name: str, target: ast.expr, value: ast.expr, node: ast.AST, line: int, *, loop: bool = False
 ) -> Iterator[Binding]:
+    target = target.value if isinstance(target, ast.Starred) else target
     if isinstance(target, ast.Name) and target.id == name:
         yield Binding(node, line, value, None, loop)
     elif isinstance(target, ast.Tuple | ast.List):
         for index, part in enumerate(target.elts):
-            matching = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts) and not loop
-            if matching:
+            starred = any(isinstance(each, ast.Starred) for each in target.elts)
+            matching = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+            if matching and not loop and not starred:
                 yield from _bound(name, part, value.elts[index], node, line)  # type: ignore[attr-defined]
             elif any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(part)):
-                direct = index if isinstance(part, ast.Name) else None
+                direct = index if isinstance(part, ast.Name) and not starred else None
                 yield Binding(node, line, value, direct, loop)
+
+
+def _captured(name: str, pattern: ast.pattern, match: ast.Match) -> Iterator[Binding]:
+    """The name that a pattern gives to its whole subject, or to a part of it."""
+    for inner in ast.walk(pattern):
+        if name in (getattr(inner, "name", None), getattr(inner, "rest", None)):
+            yield Binding(match, inner.lineno, match.subject, None, inner is not pattern)  # type: ignore[attr-defined]
 
 
 def _own_nodes(scope: Function | ast.Module) -> Iterator[ast.AST]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from samedevice.explaining.frames import UserFrame, all_frames, variables_of
 from samedevice.explaining.live import describe, is_module, is_tensor, same_storage, tensors_of_module
-from samedevice.explaining.operands import Seen, find_inside, leaves, placed
+from samedevice.explaining.operands import Seen, find_inside, lending, placed
 from samedevice.explaining.reading import is_container, members
 from samedevice.explaining.routes import Route, Step, resolve
-from samedevice.explaining.syntax import arguments_of
+from samedevice.explaining.syntax import arguments_of, move_calls
 from samedevice.messages import Recognised
 from samedevice.usercode import is_user_file
 
@@ -76,9 +77,12 @@ def _of_line(frame: UserFrame) -> list[Seen]:
     if running is None:
         return []
     found: list[Seen] = []
+    written = set(map(id, _written_at(running)))
     for _, node in arguments_of(running):
-        for leaf in leaves(node, frame):
+        for leaf in lending(node, frame):
             found.extend(_seen_from(leaf, node))
+        if id(node) in written:
+            found = [replace(one, argument="indices") if one.node is node else one for one in found]
         found.extend(_in_containers(node, frame))
     for call in [node for node in ast.walk(running) if isinstance(node, ast.Call)]:
         callee = resolve(call.func, frame)
@@ -87,8 +91,17 @@ def _of_line(frame: UserFrame) -> list[Seen]:
     return _each_once(found)
 
 
+def _written_at(running: ast.AST) -> Iterator[ast.expr]:
+    """The indices of what an assignment writes to."""
+    for target in running.targets if isinstance(running, ast.Assign) else ():
+        if isinstance(target, ast.Subscript):
+            yield from (node for _, node in arguments_of(target) if node is not target.value)
+
+
 def _in_containers(node: ast.expr, frame: UserFrame) -> Iterator[Seen]:
     """The tensors of a list or dict that the argument names: what `torch.cat(rows)` and comprehensions read."""
+    if any(True for _ in move_calls(node)):
+        return  # what went in is elsewhere than what comes out
     for inner in ast.walk(node):
         route = resolve(inner, frame) if isinstance(inner, ast.Name | ast.Attribute | ast.Subscript) else None
         if route is None or not is_container(route.value):

@@ -31,7 +31,7 @@ from samedevice.explaining.live import (
 from samedevice.explaining.making import fixed_device
 from samedevice.explaining.routes import Route, Step, resolve
 from samedevice.explaining.sources import Source, read_source
-from samedevice.explaining.syntax import call_name, is_discarded_move, is_forgotten_move, move_calls
+from samedevice.explaining.syntax import bindings_of, call_name, is_discarded_move, is_forgotten_move, move_calls
 from samedevice.faults import Origin
 from samedevice.usercode import is_user_file
 
@@ -46,6 +46,10 @@ __all__ = [
     "root_made",
     "where_made",
 ]
+
+
+_TAKING = ("pop", "popitem", "popleft", "get", "setdefault")
+"""Methods of containers that give out what they hold."""
 
 
 class Origins(Protocol):
@@ -128,9 +132,10 @@ def root_made(suspect: Suspect, origins: Origins | None) -> Made | None:
 
 def in_source(suspect: Suspect) -> Made | None:
     """The line by reading the source alone."""
-    if suspect.route is not None and suspect.route.steps:
-        for index in range(len(suspect.route.steps) - 1, -1, -1):
-            made = _held_by(suspect.route.steps[index], suspect.frame)
+    steps = suspect.route.steps[::-1] if suspect.route is not None else ()
+    for look_up in (_set_on_this_object, _held_by):
+        for step in steps:
+            made = look_up(step, suspect.frame)
             if made is not None:
                 return made
     entry = _entry_set(suspect)
@@ -138,6 +143,9 @@ def in_source(suspect: Suspect) -> Made | None:
         return entry
     if suspect.binding is not None:
         return Made(suspect.frame.file, suspect.binding.line, suspect.frame.function)
+    enclosing = _in_enclosing(suspect)
+    if enclosing is not None:
+        return enclosing
     default = default_argument(suspect)
     if default is not None:
         return Made(suspect.frame.file, default.lineno, suspect.frame.function)
@@ -147,8 +155,43 @@ def in_source(suspect: Suspect) -> Made | None:
     if suspect.route is not None and suspect.route.scope == "global":
         return _at_module_level(suspect.route)
     if isinstance(suspect.node, ast.expr) and suspect.route is None:
-        return Made(suspect.frame.file, suspect.node.lineno, suspect.frame.function)
+        return _taken_from(suspect.node, suspect.frame) or Made(
+            suspect.frame.file, suspect.node.lineno, suspect.frame.function
+        )
     return None
+
+
+def _in_enclosing(suspect: Suspect) -> Made | None:
+    """For a closure's variable: the statement of the function around it, which may have returned long ago."""
+    route, frame = suspect.route, suspect.frame
+    if route is None or route.scope != "closure":
+        return None
+    around = frame.source.functions_around(frame.frame.f_code.co_firstlineno)
+    for function in reversed(around[:-1]):
+        bindings = bindings_of(route.base, function)
+        if bindings:
+            return Made(frame.file, bindings[-1].line, getattr(function, "name", ""))
+    return None
+
+
+def _taken_from(node: ast.expr, frame: UserFrame) -> Made | None:
+    """Where what an expression takes apart came from: the dict of `batch.pop("mask")`, the body of a property."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKING:
+        owner = node.func.value
+        bindings = bindings_of(owner.id, frame.definition or frame.source.tree) if isinstance(owner, ast.Name) else []
+        earlier = [binding for binding in bindings if binding.line < node.lineno]
+        return Made(frame.file, earlier[-1].line, frame.function) if earlier else None
+    route = resolve(node.value, frame) if isinstance(node, ast.Attribute) else None
+    if route is None or not isinstance(node, ast.Attribute):
+        return None
+    spaces = map(namespace_of, _classes_of(route.value))
+    found = next((space[node.attr] for space in spaces if node.attr in space), None)
+    code = getattr(found.fget, "__code__", None) if type(found) is property else None
+    if type(code) is not types.CodeType or not is_user_file(code.co_filename):
+        return None
+    definition = read_source(code.co_filename).function_at(code.co_firstlineno, code.co_name)
+    returns = [inner for inner in ast.walk(definition) if isinstance(inner, ast.Return)] if definition else []
+    return Made(code.co_filename, returns[-1].lineno, code.co_name) if returns else None
 
 
 def only_assignment(step: Step) -> Made | None:
@@ -234,11 +277,19 @@ def _partly_moved(suspect: Suspect) -> Made | None:
         return None
     if is_module(suspect.route.steps[0].owner) and suspect.route.steps[-1].kind in ("parameter", "buffer", "submodule"):
         return None  # a module's `.to()` goes all the way down; what is not there now came later
-    if is_module(suspect.route.steps[0].owner) and suspect.route.steps[-1].kind in ("parameter", "buffer", "submodule"):
-        return None  # a module's `.to()` goes all the way down; what is not there now came later
     if binding.value is None or not any(True for _ in move_calls(binding.value)):
         return None
     return Made(suspect.frame.file, binding.line, suspect.frame.function)
+
+
+def _definition_of(kind: type, frame: UserFrame) -> tuple[str, ast.ClassDef] | None:
+    """The file and the text of the user's class `kind`; one without methods tells no file, only its module."""
+    told = frame.frame.f_globals.get("__name__")
+    for file in (_file_of(kind), frame.file if module_of_class(kind) == told else None):
+        definition = read_source(file).class_named(name_of_class(kind, qualified=True)) if file is not None else None
+        if file is not None and definition is not None:
+            return file, definition
+    return None
 
 
 def _held_by(step: Step, frame: UserFrame) -> Made | None:
@@ -246,26 +297,22 @@ def _held_by(step: Step, frame: UserFrame) -> Made | None:
     if step.kind == "item":
         return None
     for kind in _classes_of(step.owner):
-        file = _file_of(kind)
-        if file is None:
-            continue
-        source = read_source(file)
-        definition = source.class_named(name_of_class(kind, qualified=True))
-        if definition is None:
-            continue
-        line = _attribute_line(definition, str(step.key))
-        if line is not None:
-            function = source.function_at(line)
-            return Made(file, line, getattr(function, "name", ""))
+        found = _definition_of(kind, frame)
+        line = _attribute_line(found[1], str(step.key)) if found is not None else None
+        if found is not None and line is not None:
+            function = read_source(found[0]).function_at(line)
+            return Made(found[0], line, getattr(function, "name", ""))
     return _assigned_from_outside(step, frame)
 
 
 def _attribute_line(definition: ast.ClassDef, name: str) -> int | None:
     """Where the class gives `self.name` its value: the last line of `__init__` that does, else the first elsewhere."""
     lines: list[tuple[int, bool]] = []
+    name = name.removeprefix(f"_{definition.name.lstrip('_')}") if "__" in name else name
     for method in definition.body:
         if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
-            if isinstance(method, ast.Assign | ast.AnnAssign) and _assigns(method, name, class_level=True):
+            sets = isinstance(method, ast.Assign | ast.AnnAssign) and method.value is not None
+            if sets and _assigns(method, name, class_level=True):
                 lines.append((method.lineno, False))
             continue
         first = method.args.args[0].arg if method.args.args else "self"
@@ -301,6 +348,27 @@ def _registers(node: ast.AST, name: str) -> bool:
     if not isinstance(node, ast.Call) or call_name(node) not in ("register_buffer", "register_parameter", "add_module"):
         return False
     return bool(node.args) and isinstance(node.args[0], ast.Constant) and node.args[0].value == name
+
+
+def _set_on_this_object(step: Step, frame: UserFrame) -> Made | None:
+    """`model.layers[2].norm = …`, where `model.layers[2]` is the very owner: said later than what its class says."""
+    lines = []
+    for node in ast.walk(frame.source.tree):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Attribute | ast.Subscript) and _sets_part(target, step) and not _is_own(target):
+                owner = resolve(target.value, frame)
+                lines += [node.lineno] if owner is not None and owner.value is step.owner else []
+    return Made(frame.file, max(lines), _function_name(frame.source, max(lines))) if lines else None
+
+
+def _is_own(target: ast.expr) -> bool:
+    while isinstance(target, ast.Attribute | ast.Subscript):
+        target = target.value
+    return isinstance(target, ast.Name) and target.id in ("self", "cls")
+
+
+def _function_name(source: Source, line: int) -> str:
+    return getattr(source.function_at(line), "name", "<module>")
 
 
 def _assigned_from_outside(step: Step, frame: UserFrame) -> Made | None:
