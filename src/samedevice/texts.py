@@ -14,10 +14,12 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import TYPE_CHECKING, TypeAlias
+
+TYPE_CHECKING = False  # as type checkers know it: every command starts with this module, and few need typing
 
 if TYPE_CHECKING:
     from gettext import GNUTranslations
+    from typing import TypeAlias
 
 __all__ = ["Text", "language", "say", "say_number", "shown"]
 
