@@ -15,7 +15,7 @@ import signal
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,16 +94,21 @@ def is_explained(key: str) -> bool:
 
 def answer(code: str) -> str:
     """What an expression gives in this process, on a simulated machine with two devices."""
+    with samedevice.simulate("cuda:2"):
+        return evaluate(code)
+
+
+def evaluate(code: str) -> str:
+    """What an expression gives in this process, on the devices that it has."""
     names: dict[str, object] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with samedevice.simulate("cuda:2"):
-                exec(_PRELUDE, names)
-                *before, last = [part.strip() for part in code.split(";;")]
-                for part in before:
-                    exec(part, names)
-                return "OK " + _shown(eval(last, names))
+            exec(_PRELUDE, names)
+            *before, last = [part.strip() for part in code.split(";;")]
+            for part in before:
+                exec(part, names)
+            return "OK " + _shown(eval(last, names))
         except Exception as error:
             return f"EXC {type(error).__name__}: {str(error).strip()}".replace("\n", " // ")
 
@@ -139,7 +144,8 @@ def _words(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().rstrip(".")[:160]
 
 
-def _answer_in_child(code: str, folder: str) -> str:
+def in_child(ask: Callable[[str], str], code: str, folder: str) -> str:
+    """What `ask(code)` says in a forked child, which works in `folder` and has a minute."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -150,7 +156,7 @@ def _answer_in_child(code: str, folder: str) -> str:
         os.dup2(null, 1)
         os.dup2(null, 2)
         with os.fdopen(writer, "w", errors="replace") as out:
-            out.write(answer(code))
+            out.write(ask(code))
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, errors="replace") as text:
@@ -165,7 +171,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for row in (*expressions(), *expressions(MORE_EXPRESSIONS)):
             if CHANGES_PROCESS.search(row.code):
-                answers[row.key] = _answer_in_child(row.code, folder)
+                answers[row.key] = in_child(answer, row.code, folder)
     json.dump(answers, sys.stdout)
 
 

@@ -20,11 +20,12 @@ import torch.utils._pytree as pytree
 import samedevice
 
 _answers = sys.modules["conformance_answers"]
-_DTYPES = (torch.float32, torch.int64, torch.complex64, torch.bool)
+DTYPES = (torch.float32, torch.int64, torch.complex64, torch.bool)
 
 
 @functools.cache
-def _operators() -> dict[str, Any]:
+def operators() -> dict[str, Any]:
+    """The operators of op_db by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from torch.testing._internal.common_methods_invocations import op_db
@@ -53,29 +54,29 @@ def differences(chosen: Iterable[str]) -> list[Any]:
 
 
 def _differences(name: str) -> Iterator[Any]:
-    op, rows = _operators()[name], _table()[name]
+    op, rows = operators()[name], _table()[name]
     wanted = {sample for sample, _, _ in rows}
     torch.manual_seed(0)
-    dtype = next((dtype for dtype in _DTYPES if dtype in op.dtypes), None)
+    dtype = next((dtype for dtype in DTYPES if dtype in op.dtypes), None)
     samples = {}
     for index, sample in enumerate(op.sample_inputs("cpu", dtype)):
         if index in wanted:
             samples[index] = sample
         if index >= max(wanted):
             break
-    place = _place_of(op.op)
+    place = place_of(op.op)
     with samedevice.simulate("cuda:2"):
         function = getattr(*place) if place else op.op
         for (index, case, argument), (result, detail) in rows.items():
             if index in samples and result in ("OK", "DEV") and rows.get((index, "base", -1), ("",))[0] == "OK":
-                ours = _answer(function, samples[index], case, argument)
+                ours = ask(function, samples[index], case, argument)
                 step = _step(result, detail, ours)
                 if step:
                     key = f"{name} {index} {case} {argument}"
                     yield _answers.Difference(key, step, f"{result} {detail}", ours)
 
 
-def _place_of(function: Any) -> tuple[Any, str] | None:
+def place_of(function: Any) -> tuple[Any, str] | None:
     """Where a person would find the function: op_db took hold of it before the simulation put its checks there."""
     for owner in (torch, torch.linalg, torch.nn.functional, torch.special, torch.fft, torch.Tensor):
         for name in dir(owner):
@@ -84,7 +85,10 @@ def _place_of(function: Any) -> tuple[Any, str] | None:
     return None
 
 
-def _answer(function: Any, sample: Any, case: str, argument: int) -> str:
+def ask(function: Any, sample: Any, case: str, argument: int) -> str:
+    """What an operator says: case "base", all on cuda:0; "cpu1" and "cuda1", one argument on the CPU or the only one on
+    cuda:0.
+    """
     leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
     for number, i in enumerate(places):

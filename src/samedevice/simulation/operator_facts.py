@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 
-from samedevice.simulation import device_checks, observers
+from samedevice.simulation import device_checks, device_only, observers
 
 __all__ = ["COMPOSITE", "NOTHING_TO_DO", "Operator"]
 
@@ -46,8 +46,8 @@ class Operator:
         arguments = schema.arguments
         types = [str(argument.type) for argument in arguments]
         self.func = func
-        self.call = func._op
         self.name: str = schema.name
+        self.call = func._op if schema.overload_name else device_only.KERNELS.get(self.name, func._op)
         self.positions = tuple(
             i for i, kind in enumerate(types) if kind in ("Tensor", "Optional[Tensor]") and not arguments[i].kwarg_only
         )

@@ -21,7 +21,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from samedevice.faults import Fault, fault_of
-from samedevice.simulation import cuda_memory, device_checks, generators, observers
+from samedevice.simulation import cuda_memory, device_checks, device_only, generators, observers
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
@@ -174,7 +174,7 @@ class DeviceMode(TorchDispatchMode):
             if type(label) is not _Device:
                 raise
             if "not implemented for" not in str(error):
-                cuda_memory.raise_if_out_of_memory(error, label)
+                _raise_for_device(error, operator, label)
                 raise
             result = call_wider(error, operator.name, operator.call, args, kwargs)
         if type(label) is _Device and operator.fresh:
@@ -401,8 +401,14 @@ def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: di
             return generators.draw(operator.call, device, args, kwargs)
         return operator.call(*args, **kwargs)
     except RuntimeError as error:
-        cuda_memory.raise_if_out_of_memory(error, device)
+        _raise_for_device(error, operator, device)
         raise
+
+
+def _raise_for_device(error: RuntimeError, operator: Operator, device: torch.device | None) -> None:
+    """Raise what a device, or we in its place, would rather say; nothing for the host."""
+    cuda_memory.raise_if_out_of_memory(error, device)
+    device_only.raise_if_missing(error, operator.name, device)
 
 
 def _tensors(args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[_Tensor]:
