@@ -12,7 +12,7 @@ import pytest
 
 import samedevice
 from samedevice.errors import UnknownDevice
-from samedevice.texts import Text, language, say, say_number, shown
+from samedevice.texts import Text, language, packed, say, say_number, shown, unpacked, with_parts
 
 PACKAGE = Path(samedevice.__file__).parent
 ASKED = ("SAMEDEVICE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
@@ -73,6 +73,25 @@ def test_a_copy_is_the_same_text(chinese, again):
     text = again(say("{what} in {script}", what=say("No device fault found"), script="a.py"))
     assert isinstance(text, Text)
     assert (text, shown(text)) == ("No device fault found in a.py", "a.py：没有发现设备问题")
+
+
+def test_a_text_goes_through_json(chinese):
+    text = say(
+        "{what} in {script}", what=say_number("{number} device fault", "{number} device faults", 2), script="a.py"
+    )
+    again = unpacked(json.loads(json.dumps(packed(text))))
+    assert (again, shown(again)) == ("2 device faults in a.py", "a.py：发现 2 个设备问题")
+    assert unpacked(packed("x.to(device)")) == "x.to(device)"
+    for wrong in (None, [], ["{x}", None, 1, {}], ["a", None]):
+        with pytest.raises((ValueError, TypeError, LookupError)):
+            unpacked(wrong)
+
+
+def test_the_sentences_within_one_can_be_changed(chinese):
+    text = say("{what} in {script}", what=say("No device fault found"), script="a.py")
+    changed = with_parts(text, lambda part: say_number("{number} device fault", "{number} device faults", len(part)))
+    assert (changed, shown(changed)) == ("21 device faults in a.py", "a.py：发现 21 个设备问题")
+    assert with_parts("a.py", lambda part: part) == "a.py"
 
 
 def test_an_error_is_read_in_the_readers_language_and_kept_in_english(chinese):

@@ -18,10 +18,11 @@ import sys
 TYPE_CHECKING = False  # as type checkers know it: every command starts with this module, and few need typing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from gettext import GNUTranslations
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
-__all__ = ["Text", "language", "say", "say_number", "shown"]
+__all__ = ["Text", "language", "packed", "say", "say_number", "shown", "unpacked", "with_parts"]
 
 ENGLISH = "en"
 SIMPLIFIED_CHINESE = "zh_CN"
@@ -100,6 +101,39 @@ def shown(text: str) -> str:
         return str(text)
 
 
+def with_parts(text: str, change: Callable[[Text], Text]) -> str:
+    """`text` with each sentence inside it changed.
+
+    Args:
+        text: a sentence of `say`; any other string comes back as it is.
+        change: gets every `Text` among the values, the innermost first, and gives what is to stand there.
+    """
+    if not isinstance(text, Text):
+        return text
+    values = {name: change(_with(v, change)) if isinstance(v, Text) else v for name, v in text.values.items()}
+    return _text(text.template, text.many, text.number, values)
+
+
+def packed(text: str) -> Any:
+    """`text` as JSON can hold it, with what a translation needs; `unpacked` gives it back."""
+    if not isinstance(text, Text):
+        return text
+    values = {name: packed(value) if isinstance(value, str) else value for name, value in text.values.items()}
+    return [text.template, text.many, text.number, values]
+
+
+def unpacked(data: Any) -> str:
+    """What `packed` was given.
+
+    Raises:
+        ValueError, TypeError, LookupError: `data` is nothing of `packed`.
+    """
+    if isinstance(data, str):
+        return data
+    template, many, number, values = data
+    return _text(template, many, number, {name: _value(value) for name, value in values.items()})
+
+
 def language() -> str:
     """The reader's language: "en" or "zh_CN", as the environment asks for it and the console can show it."""
     asked = next((value for name in _VARIABLES if (value := os.environ.get(name))), None)
@@ -111,6 +145,16 @@ def _text(template: str, many: str | None, number: int, values: dict[str, Value]
     text = Text(_form(template, many, number).format_map(values))
     text.template, text.many, text.number, text.values = template, many, number, values
     return text
+
+
+def _with(text: Text, change: Callable[[Text], Text]) -> Text:
+    changed = with_parts(text, change)
+    assert isinstance(changed, Text)  # as `text` is one
+    return changed
+
+
+def _value(data: Any) -> Value:
+    return unpacked(data) if isinstance(data, str | list) else data
 
 
 def _form(template: str, many: str | None, number: int) -> str:
