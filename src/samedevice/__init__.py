@@ -6,8 +6,10 @@ torch: a pytest plugin or a linter must not pay for what it does not use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as type checkers know it: typing alone would cost half of the start
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -104,6 +106,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'samedevice' has no attribute {name!r}")
+    import importlib
+
     value = getattr(importlib.import_module(f"samedevice.{_HOME[name]}"), name)
     globals()[name] = value
     return value

@@ -11,7 +11,6 @@ exclude = ["legacy", "notebooks/*.py"]  # besides the folders that nobody wants 
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,11 +20,6 @@ from typing import Any
 
 from samedevice.errors import UsageError
 from samedevice.texts import Text, say
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["DEFAULT_EXCLUDE", "GROUPS", "Config", "load"]
 
@@ -126,7 +120,14 @@ def load(start: str | Path = ".") -> Config:
 
 def _table(file: Path) -> dict[str, Any] | None:
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("samedevice")
+        text = file.read_text(encoding="utf-8")
+        if "samedevice" not in text:
+            return None  # most have no such table, and need no parser
+        if sys.version_info >= (3, 11):
+            import tomllib
+        else:
+            import tomli as tomllib
+        found = tomllib.loads(text).get("tool", {}).get("samedevice")
     except (OSError, ValueError, AttributeError) as error:
         raise UsageError(say("cannot read {file}: {reason}", file=str(file), reason=str(error))) from None
     if found is not None and not isinstance(found, dict):
@@ -155,6 +156,8 @@ def _config(table: dict[str, Any], file: Path) -> Config:
 
 
 def _unknown(key: str, file: Path) -> Text:
+    import difflib
+
     near = difflib.get_close_matches(key, _KEYS, n=1)
     if near:
         return say(

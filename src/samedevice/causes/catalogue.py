@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from samedevice.causes.cause import Cause
 from samedevice.errors import UsageError
 from samedevice.texts import Text, say
+
+if TYPE_CHECKING:
+    from samedevice.causes.cause import Cause
 
 __all__ = ["NAMES", "SLUGS", "SMELLS", "all_causes", "all_smells", "by_code", "by_slug", "find"]
 
@@ -114,6 +115,8 @@ def all_smells() -> tuple[Cause, ...]:
 
 def _unknown(text: str) -> Text:
     known = {name.lower(): name for name in (*NAMES, *NAMES.values())}
+    import difflib
+
     near = [known[name] for name in difflib.get_close_matches(text.lower(), known, n=1)]
     if near:
         return say(

@@ -6,7 +6,6 @@ argparse's own few sentences are said here in the reader's language; what it say
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import re
 import sys
@@ -14,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from samedevice.cli.streams import print_anything
 from samedevice.errors import UsageError
-from samedevice.reports.columns import wrap
 from samedevice.texts import Text, say, shown
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["SIMULATE", "Parser", "colours", "print_anything", "split_program", "write"]
+__all__ = ["SIMULATE", "Parser", "colours", "split_program", "write"]
 
 
 SIMULATE = say("run on N simulated devices: cuda, cuda:2, mps, xpu …")
@@ -60,11 +59,29 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
     Source: Lib/argparse.py, `HelpFormatter._split_lines` and `add_usage`, 3.10 to 3.14.
     """
 
+    def __init__(self, prog: str, **how: Any) -> None:
+        # Each option makes a formatter, which would import shutil to measure the terminal.
+        how.setdefault("width", _columns() - 2)
+        super().__init__(prog, **how)
+
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         super().add_usage(usage, actions, groups, shown(say("usage: ")) if prefix is None else prefix)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
+        from samedevice.reports.columns import wrap  # with it come the renderers, and few ask for help
+
         return wrap(text, width)
+
+
+def _columns() -> int:
+    """How wide the terminal is, by the variable that says so, or as it is."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else 80
+    except (OSError, ValueError, AttributeError):
+        return 80
 
 
 _SENTENCES: dict[str, Callable[..., Text]] = {
@@ -93,15 +110,6 @@ def _said(message: str) -> str:
         if match := re.fullmatch(pattern, message, re.DOTALL):
             return sentence(**match.groupdict())
     return message
-
-
-def print_anything(stream: TextIO | None) -> None:
-    """Have `stream` spell out what its encoding does not have, as standard error does, instead of failing.
-
-    Not for a program that is run: its standard output is to be as python has it.
-    """
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
 
 
 def split_program(arguments: list[str], valued: set[str]) -> tuple[list[str], list[str]]:

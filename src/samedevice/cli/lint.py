@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from samedevice.causes.catalogue import NAMES
 from samedevice.cli.arguments import Parser, colours
@@ -18,6 +18,9 @@ from samedevice.linting import jobs
 from samedevice.linting.cache import Cache, default_folder
 from samedevice.linting.lint import lint, lint_bytes
 from samedevice.texts import say, shown
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 __all__ = ["main"]
 

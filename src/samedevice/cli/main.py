@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import os
-import signal
 import sys
-from collections.abc import Sequence
 
 import samedevice
-from samedevice.cli.arguments import print_anything
+from samedevice.cli.streams import print_anything
 from samedevice.errors import SameDeviceError, UsageError
 from samedevice.texts import say, shown
+
+TYPE_CHECKING = False  # as type checkers know it: typing alone would cost half of the start
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 
@@ -28,7 +29,8 @@ COMMANDS = {
 }
 """Each command is `samedevice/cli/<name>.py` with a `main(argv) -> int`."""
 
-INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED = 130
+"""What a shell makes of a process that SIGINT has ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if status == INTERRUPTED and argv is None and os.name == "posix":
         # Die by the signal itself, so that a shell loop around this process stops too.
+        import signal
+
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.stdout.flush()
         os.kill(os.getpid(), signal.SIGINT)
@@ -87,7 +91,11 @@ def _main(arguments: list[str]) -> int:
 
 
 def _command(name: str, arguments: list[str]) -> int:
+    import importlib
+
     if name not in COMMANDS:
+        import difflib
+
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         if near:
             raise UsageError(say("there is no command {name!r}; you may mean `{near}`", name=name, near=near[0]))

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -62,9 +59,11 @@ class Cache:
             filename: its name as locations give it.
             smells: whether smells were looked for.
         """
+        import json
+
         try:
             entry = json.loads(self._path(text, filename, smells=smells).read_bytes())
-            if any(self._digest(file) != digest for file, digest in entry["reads"].items()):
+            if any(self._digest_of(file) != digest for file, digest in entry["reads"].items()):
                 return None
             return tuple(_finding(each) for each in entry["findings"])
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -82,8 +81,11 @@ class Cache:
             smells: whether smells were looked for.
             reads: other files whose contents had a part in it, and files that were looked for in vain.
         """
+        import json
+        import tempfile
+
         entry = {
-            "reads": {file: self._digest(file) for file in reads},
+            "reads": {file: self._digest_of(file) for file in reads},
             "findings": [asdict(finding) for finding in findings],
         }
         path = self._path(text, filename, smells=smells)
@@ -102,15 +104,15 @@ class Cache:
     def _path(self, text: str, filename: str, *, smells: bool) -> Path:
         # A file's own folder decides what it imports.
         said = "\0".join([_linter(), filename, os.path.realpath(filename), str(smells), text])
-        name = hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=20).hexdigest()
+        name = _digest(said.encode(errors="surrogatepass"))
         return self.folder / "lint" / name[:2] / name[2:]
 
-    def _digest(self, file: str) -> str | None:
+    def _digest_of(self, file: str) -> str | None:
         """What a file holds, or which names there are in a folder, in short; None where there is neither."""
         if file not in self._digests:
             try:
                 data = _names_in(Path(file)) if Path(file).is_dir() else Path(file).read_bytes()
-                self._digests[file] = hashlib.blake2b(data, digest_size=20).hexdigest()
+                self._digests[file] = _digest(data)
             except OSError:
                 self._digests[file] = None
         return self._digests[file]
@@ -139,6 +141,12 @@ class Cache:
                     path.unlink(missing_ok=True)
 
 
+def _digest(data: bytes) -> str:
+    import hashlib  # brings OpenSSL
+
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
+
+
 @functools.cache
 def _linter() -> str:
     """Which linter it is: its version, the Python whose parser it uses, and its own files, which may be edited."""
@@ -148,7 +156,7 @@ def _linter() -> str:
         with contextlib.suppress(OSError), os.scandir(here / folder) as entries:
             stats = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py")]
             state += sorted(f"{folder}/{name} {stat.st_mtime_ns} {stat.st_size}" for name, stat in stats)
-    return hashlib.blake2b("\n".join(state).encode(), digest_size=20).hexdigest()
+    return _digest("\n".join(state).encode())
 
 
 def _names_in(folder: Path) -> bytes:

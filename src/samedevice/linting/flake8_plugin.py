@@ -1,7 +1,7 @@
 """The linter as a plugin of flake8, which selects, silences and prints in its own way.
 
-Faults come under `SD`, on by default; smells under `SD3`, on with `--enable-extensions SD3`. flake8 imports this module on
-every run, so it loads the rules with the first file that mentions torch.
+Faults come under `SD`, on by default; smells under `SD3`, on with `--enable-extensions SD3`. flake8 imports this module
+on every run, so it loads the rules with the first file that mentions torch.
 
 Source: flake8's documentation, "Writing Plugins for Flake8", 5.0 to 7.5.
 """

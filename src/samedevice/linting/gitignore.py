@@ -10,26 +10,27 @@ from __future__ import annotations
 
 import os
 import re
-import string
 from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["Pattern", "inherited", "is_ignored", "parse", "patterns_in"]
 
 _NEVER = b"(?!)"
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_DIGITS = "0123456789"
 _CLASSES = {
-    b"alnum": string.ascii_letters + string.digits,
-    b"alpha": string.ascii_letters,
+    b"alnum": _LETTERS + _DIGITS,
+    b"alpha": _LETTERS,
     b"blank": " \t",
     b"cntrl": "".join(map(chr, [*range(32), 127])),
-    b"digit": string.digits,
+    b"digit": _DIGITS,
     b"graph": "".join(map(chr, range(33, 127))),
-    b"lower": string.ascii_lowercase,
+    b"lower": _LETTERS[26:],
     b"print": "".join(map(chr, range(32, 127))),
-    b"punct": string.punctuation,
+    b"punct": "".join(c for c in map(chr, range(33, 127)) if not c.isalnum()),
     b"space": " \t\n\r\v\f",
-    b"upper": string.ascii_uppercase,
-    b"xdigit": string.hexdigits,
+    b"upper": _LETTERS[:26],
+    b"xdigit": _DIGITS + "abcdefABCDEF",
 }
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -81,6 +79,8 @@ def _run(function: Callable[[T], R], chunks: dict[int, Sequence[T]], jobs: int, 
 
 def _leave_interrupts() -> None:
     """Ctrl-C is for the process that started these; they end with it."""
+    import signal
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -91,6 +91,7 @@ def _each(function: Callable[[T], R], chunk: Sequence[T]) -> list[R]:
 def _context() -> BaseContext:
     """A fork starts with all that is loaded; where other threads may hold locks, or without fork, they start anew."""
     import multiprocessing
+    import threading
 
     forks = sys.platform == "linux" and threading.active_count() == 1
     return multiprocessing.get_context("fork" if forks else "spawn")

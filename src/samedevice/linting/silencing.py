@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import re
-import tokenize
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -58,6 +57,8 @@ def comments_in(text: str) -> tuple[Comment, ...]:
     lowered = text.lower()
     if "noqa" not in lowered and "samedevice:" not in lowered:
         return ()
+    import tokenize
+
     found: list[Comment] = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import io
 import os
 import stat
-import tokenize
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import ast
 
 __all__ = ["Source", "SourceError", "decode", "encoding_of", "lines_of", "mentions_torch", "parse", "read"]
 
@@ -90,6 +91,8 @@ def encoding_of(data: bytes) -> str:
     Raises:
         SyntaxError: it names one that is none, or contradicts its byte order mark.
     """
+    import tokenize  # for a file that has to do with torch, and few have
+
     return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
 
 
@@ -126,6 +129,8 @@ def parse(text: str, file: str, *, flags: int = 0) -> Source:
     Raises:
         SourceError: it is no Python that this interpreter reads, or too deeply nested.
     """
+    import ast
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

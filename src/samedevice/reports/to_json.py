@@ -6,7 +6,6 @@ One form serves every command. A key that does not apply to the tool that wrote 
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -27,6 +26,8 @@ def to_json(report: Report) -> str:
     Returns:
         JSON in ASCII, so that it survives any console encoding.
     """
+    import json
+
     return json.dumps(_report(report), indent=1) + "\n"
 
 

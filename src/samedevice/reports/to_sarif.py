@@ -5,10 +5,8 @@ Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0
 
 from __future__ import annotations
 
-import json
 from pathlib import PurePath, PurePosixPath
 from typing import Any
-from urllib.parse import quote
 
 import samedevice
 from samedevice.causes.catalogue import by_code
@@ -39,6 +37,8 @@ def to_sarif(report: Report) -> str:
         "invocations": [invocation],
         "results": [_result(finding, codes.index(finding.code)) for finding in report.findings],
     }
+    import json
+
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
@@ -92,6 +92,8 @@ def _physical(file: str, region: dict[str, Any] | None = None) -> dict[str, Any]
 
 
 def _uri(file: str) -> str:
+    from urllib.parse import quote
+
     path = PurePath(file)
     return path.as_uri() if path.is_absolute() else quote(str(PurePosixPath(path.as_posix())), errors="surrogateescape")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from difflib import SequenceMatcher
 
 from samedevice.findings import Culprit, Finding, Location, Operand, Report
 from samedevice.texts import Text, say, say_number, shown
@@ -160,6 +159,8 @@ def edits_by_file(finding: Finding) -> dict[str, list[tuple[int, str, str]]]:
 def changed_lines(old: str, new: str) -> Iterator[tuple[str, str]]:
     """The lines of an edit, each with what becomes of it: "-" goes, "+" comes, " " stays."""
     before, after = old.splitlines(), new.splitlines()
+    from difflib import SequenceMatcher
+
     for tag, start, end, new_start, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         yield from ((" " if tag == "equal" else "-", line) for line in before[start:end])
         if tag != "equal":
