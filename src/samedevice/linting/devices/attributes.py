@@ -10,7 +10,7 @@ from samedevice.linting.devices import imports, moves, operations, truth
 from samedevice.linting.devices.facts import LostLeaf, Operand
 from samedevice.linting.devices.lattice import join
 from samedevice.linting.devices.machine import Arguments, Machine
-from samedevice.linting.devices.places import CPU, Certainty, Place, difference, resolve
+from samedevice.linting.devices.places import CPU, Cell, Certainty, Place, difference, resolve
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Class,
@@ -251,8 +251,10 @@ def write(machine: Machine, value: Value, name: str, new: Value, node: ast.AST) 
 
 
 def _write_tensor(machine: Machine, value: Tensor, name: str, new: Value, node: ast.AST) -> None:
-    if name == "data" and isinstance(new, Tensor) and value.owner is None:
-        machine.memory.assign(value, "place", moves.place_of(new))
+    if name == "data":
+        target = value if value.owner is None else value.owner
+        place = moves.place_of(new) if isinstance(new, Tensor) else None
+        machine.memory.assign(target, "place", place or Cell("an unknown device"))
     elif name == "requires_grad" and isinstance(new, Constant):
         machine.memory.assign(value, "requires_grad", bool(new.value))
     elif name == "grad" and isinstance(new, Tensor):

@@ -78,6 +78,8 @@ def _binary(machine: Machine, node: ast.BinOp) -> Value:
         return Sequence(None, join_all([v for v in (left.element, right.element) if v is not UNKNOWN]), node=node)
     if isinstance(left, Sequence) and isinstance(node.op, ast.Mult):
         return Sequence(None, left.element, node=node)
+    if isinstance(left, Sequence) or isinstance(right, Sequence):
+        return UNKNOWN
     name = "matmul" if isinstance(node.op, ast.MatMult) else _OPERATORS.get(type(node.op), "op")
     role = "strict" if isinstance(node.op, ast.MatMult) else "elementwise"
     return operations.combine(machine, node, name, role, [(left, node.left, ""), (right, node.right, "")])

@@ -61,7 +61,9 @@ def _pretrained(machine: Machine, name: str, node: ast.AST) -> Value:
 
 def _numpy(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> Value:
     """Source: Tensor.__array__: a tensor on another device is refused."""
-    for value, part, _ in arguments.all():
+    for value, part, given in arguments.all():
+        if given in ("size", "shape", "axis"):
+            continue  # Python's own `__index__` asks for these: that brings a number from any device.
         for tensor, inner, _ in operations.tensors_in(value, part, ""):
             which = "item" if isinstance(value, Sequence) and inner is part else ""
             operands = [Operand(tensor, moves.place_of(tensor), inner, which), Operand(UNKNOWN, CPU, node)]

@@ -61,7 +61,10 @@ def _as_moved(module: Module) -> Tensor:
 def _call_own(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:
     if machine.standalone and len(machine.frames) > 1 and module is not machine.frame.receiver:
         place = moves.module_place(module)
-        return Tensor(place, module.origin, None, certain=False, leaf=False) if place is not None else UNKNOWN
+        # One that nobody has moved may be moved later, or bring its parameters to what it is given.
+        if place is None or place == CPU:
+            return UNKNOWN
+        return Tensor(place, module.origin, None, certain=False, leaf=False)
     forward = attributes.find(module.cls, "forward") if module.cls else None
     if forward is None or not isinstance(forward[0], Function):
         return _call_chain(machine, module, arguments, node) if module.children else UNKNOWN

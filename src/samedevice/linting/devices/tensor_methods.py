@@ -17,6 +17,7 @@ from samedevice.linting.devices.values import (
     Constant,
     External,
     Function,
+    Sequence,
     Symbol,
     Tensor,
     Value,
@@ -169,6 +170,8 @@ _REDUCTIONS = frozenset(
         "count_nonzero",
     ]
 )
+_NUMBERS = frozenset({"trace", "dot", "vdot", "dist"})
+"""Give a tensor without dimensions, whatever they are given."""
 _NEW = frozenset({"new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"})
 
 
@@ -386,7 +389,12 @@ def _operation(machine: Machine, tensor: Tensor, name: str, arguments: Arguments
     if role == "none":
         kind = tensor.kind if name == "contiguous" else "plain"
         result = replace(result, place=moves.place_of(tensor), kind=kind, copied=tensor.copied or _copies(name, tensor))
-    return replace(result, scalar=scalar_after(name, tensor, result, arguments))
+    result = replace(result, scalar=scalar_after(name, tensor, result, arguments))
+    return Sequence(None, result, mutable=False) if name in _SEVERAL and tensor.certain else result
+
+
+_SEVERAL = frozenset({"split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit"})
+"""Methods that give a tuple of tensors."""
 
 
 def _copies(name: str, tensor: Tensor) -> bool:
@@ -405,6 +413,8 @@ def scalar_after(name: str, tensor: Tensor, result: Tensor, arguments: Arguments
         if isinstance(given, Tensor):
             return result.scalar
         return False if _is_inner(given) else None
+    if name in _NUMBERS:
+        return True
     if name in _FIRST_DIMENSION:
         reinterprets = name == "view" and isinstance(arguments.get(0, "dtype"), External)
         return tensor.scalar if reinterprets else False

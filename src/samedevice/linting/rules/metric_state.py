@@ -17,7 +17,9 @@ def _claims(fact: Conflict) -> bool:
     if not is_tensor(fact) or not is_certain(fact):
         return False
     if fact.role == "inplace" and isinstance(fact.node, ast.AugAssign):
-        return held is None or not held.in_module
+        # What gets the value must be what was kept: made before, and no result of this very expression.
+        written = fact.culprit.node is fact.node.target
+        return written and (held is None or not held.in_module)
     return held is not None and held.kind == "attribute" and not held.in_module and held.accumulates
 
 
