@@ -32,7 +32,7 @@ def typed_names():
     return {
         alias.asname: node.module.removeprefix("samedevice.")
         for node in block.body
-        if isinstance(node, ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("samedevice.")
         for alias in node.names
     }
 

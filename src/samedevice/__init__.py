@@ -8,9 +8,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # as type checkers know it: typing alone would cost half of the start
 
-if TYPE_CHECKING:
-    from typing import Any
-
 __version__ = "0.1.0"
 
 _HOME = {
@@ -45,6 +42,8 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from samedevice.errors import (
         LeftBehind as LeftBehind,
     )
