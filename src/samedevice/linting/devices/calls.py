@@ -420,6 +420,8 @@ def discarded(machine: Machine, node: ast.Expr | ast.Assign, loop: ast.For | ast
         return
     if inner.func.attr not in ("to", "cuda", "cpu", "xpu"):
         return
+    if inner.func.attr == "to" and not tensor_methods.names_device(inner):
+        return
     receiver = machine.evaluate(inner.func.value)
     if isinstance(receiver, Tensor) and receiver.certain and receiver.kind != "parameter":
         machine.note(MoveDiscarded(node, inner.func.value, receiver, machine.where(), loop))

@@ -23,7 +23,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["MEANINGFUL_ON_UNKNOWN", "call", "target_of"]
+__all__ = ["MEANINGFUL_ON_UNKNOWN", "call", "names_device", "target_of"]
 
 MEANINGFUL_ON_UNKNOWN = frozenset(
     [
@@ -287,6 +287,18 @@ def target_of(arguments: Arguments) -> tuple[Location | None, bool, bool]:
     return None, False, False
 
 
+def names_device(call: ast.Call) -> bool:
+    """Whether a call of `to` may be given a device: not where all that it gets is a dtype, by its name."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg in ("device", "other"))]
+    return any(not _is_dtype(part) for part in given)
+
+
+def _is_dtype(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.endswith("dtype") or (isinstance(node, ast.Attribute) and _DTYPE.match(name) is not None)
+
+
+_DTYPE = re.compile(r"(b?float|u?int|complex|bits|q?u?int)\d*$|long$|half$|double$|bool$")
 _DEVICE_NAME = re.compile(r"dev|gpu|cuda|rank|accelerator|where|target|location", re.IGNORECASE)
 
 
@@ -294,6 +306,8 @@ def _is_no_device(value: Value) -> bool:
     """A dtype, None or a flag."""
     if isinstance(value, External):
         return value.name.startswith("torch.")
+    if isinstance(value, Symbol):
+        return value.name.endswith("dtype")
     return isinstance(value, Constant) and (value.value is None or isinstance(value.value, bool))
 
 
@@ -316,9 +330,7 @@ def _only_dtype(arguments: Arguments) -> bool:
     values = [
         (value, name) for value, _, name in arguments.all() if name not in ("non_blocking", "copy", "memory_format")
     ]
-    return bool(values) and all(
-        name == "dtype" or (isinstance(value, External) and value.name.startswith("torch.")) for value, name in values
-    )
+    return bool(values) and all(name == "dtype" or _is_no_device(value) for value, name in values)
 
 
 def cuda_index(arguments: Arguments, kind: Place) -> Location | None:
