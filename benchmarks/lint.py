@@ -1,10 +1,11 @@
 """How long linting takes: the linter's CPU time beside `ast.parse` of the same files.
 
-    python benchmarks/lint.py [PACKAGE …] [--findings]
+    python benchmarks/lint.py [PACKAGE …] [--findings] [--runs PACKAGE] [--torchfix PYTHON]
 
 The packages are installed ones, by import name. Both are timed in one process, file after file, so that a busy moment
 of the machine meets both; files that do not mention torch are read and passed by, as `samedevice lint` does.
-`--findings` prints what was found, to be read by a person: on a released package most of it should be true.
+`--findings` prints what was found, to be read by a person: on a released package most of it should be true. `--runs`
+says which package whole runs of the command are timed on (see lint_runs.py), `--torchfix` which Python has TorchFix.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from lint_runs import print_runs
 
 from samedevice.findings import Finding
 from samedevice.linting.lint import lint_source
@@ -81,6 +84,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="*", default=list(DEFAULT))
     parser.add_argument("--findings", action="store_true")
+    parser.add_argument("--runs", default="torch_geometric", metavar="PACKAGE")
+    parser.add_argument("--torchfix", metavar="PYTHON")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lint_source("import torch\n")  # the linter's own imports are no part of it
@@ -101,6 +106,10 @@ def main() -> None:
         for finding in row.findings if options.findings else ():
             print(f"  {finding.location.file}:{finding.location.line} {finding.code} {finding.message}")
     print(f"aim: ratio at most {AIM:g}")
+    folder = folder_of(options.runs)
+    if folder is not None:
+        print(f"whole runs on {options.runs}")
+        print_runs(folder, options.torchfix)
 
 
 if __name__ == "__main__":

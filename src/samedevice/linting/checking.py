@@ -16,8 +16,12 @@ from samedevice.linting.devices.neighbours import NEIGHBOURS
 from samedevice.linting.rule import Rule, rules
 from samedevice.linting.smells import smells_in
 from samedevice.linting.source import Source, SourceError
+from samedevice.linting.time_limit import TimeUp, at_most
 
 __all__ = ["Checked", "check"]
+
+SECONDS = 60.0
+"""Of the processor's time that a file may take; a usual one takes a hundredth of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,14 @@ def check(text: str, filename: str, *, smells: bool = False, flags: int = 0) -> 
     path = Path(filename).absolute()
     NEIGHBOURS.read.clear()
     try:
-        found = list(_findings(analyse(parsed.tree, path if path.exists() else None), parsed))
-        if smells:
-            found += smells_in(parsed)
+        with at_most(SECONDS):
+            found = list(_findings(analyse(parsed.tree, path if path.exists() else None), parsed))
+            if smells:
+                found += smells_in(parsed)
     except RecursionError:
         raise SourceError("too deeply nested to be followed") from None
+    except TimeUp:
+        raise SourceError(f"takes more than {SECONDS:g} s to follow; not linted") from None
     return Checked(tuple(sorted(found, key=_position)), tuple(sorted(map(str, NEIGHBOURS.read))))
 
 
