@@ -54,6 +54,68 @@ def test_nccl_takes_no_cpu_tensors(group, collective):
         collective()
 
 
+def test_tensors_must_be_contiguous(group):
+    with pytest.raises(ValueError, match=r"^Tensors must be contiguous$"):
+        dist.all_reduce(torch.ones(2, 3, device="cuda").t())
+    dist.all_reduce(torch.ones(1, 2, 3, 3, device="cuda").to(memory_format=torch.channels_last))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_only_the_number_of_elements_counts(group):
+    into = torch.zeros(1, 4, device="cuda")
+    dist.all_gather_into_tensor(into, torch.ones(2, 2, device="cuda"))
+    assert into.tolist() == [[1.0] * 4]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_distributed_tensors_are_where_their_parts_are(group):
+    distributed = pytest.importorskip("torch.distributed.tensor")
+    mesh = dist.init_device_mesh("cuda", (1,))
+    x = distributed.distribute_tensor(torch.randn(4, 4, device="cuda"), mesh, [distributed.Shard(0)])
+    assert x.is_cuda
+    assert {x.device, (x @ x).device, x.to_local().device, x.full_tensor().device} == {torch.device("cuda:0")}
+    assert x.cpu().device.type == "cpu"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sharded_training(group):
+    from torch.distributed import fsdp
+
+    if not hasattr(fsdp, "fully_shard"):
+        pytest.skip("fully_shard is here since 2.6")
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)).cuda()
+    for part in (*model, model):
+        fsdp.fully_shard(part)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.randn(3, 4, device="cuda")).sum().backward()
+    optimizer.step()
+    assert {p.device for p in model.parameters()} == {p.grad.device for p in model.parameters()}
+    assert next(model.parameters()).is_cuda
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        nn.functional.linear(torch.randn(3, 4), model[0].weight.to_local())
+
+
+@pytest.mark.parametrize(("kind", "backend"), [("xpu", "xccl"), ("npu", "hccl"), ("hpu", "hccl")])
+def test_backends_of_other_kinds(kind, backend, tmp_path):
+    if kind == "xpu" and not hasattr(dist.distributed_c10d, "is_xccl_available"):
+        pytest.skip("this version has no such backend")
+    with samedevice.simulate(kind):
+        dist.init_process_group(backend, init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
+        try:
+            assert dist.get_backend() == backend
+            values = torch.ones(2, device=kind)
+            dist.all_reduce(values)
+            assert values.device == torch.device(kind, 0)
+            with pytest.raises(RuntimeError, match=r"^No backend type associated with device type cpu$"):
+                dist.all_reduce(torch.ones(2))
+            model = nn.Linear(3, 1).to(kind)
+            ddp(model, device_ids=[0])(torch.randn(2, 3)).sum().backward()
+            assert model.weight.grad.device == torch.device(kind, 0)
+        finally:
+            dist.destroy_process_group()
+    assert not hasattr(dist.Backend, "HCCL")
+
+
 def ddp(module, **options):
     return nn.parallel.DistributedDataParallel(module, **options)
 
@@ -110,6 +172,21 @@ def test_gloo_takes_both(cuda2, tmp_path):
         dist.destroy_process_group()
 
 
+def check_synchronised_batch_norm(rank):
+    """Each process's half of a batch gives its half of what the whole gives."""
+    torch.manual_seed(1)
+    batch, gradient = torch.randn(2, 4, 3), torch.randn(2, 4, 3)
+    whole = batch.view(8, 3).requires_grad_()
+    expected = nn.functional.batch_norm(whole, None, None, training=True)
+    expected.backward(gradient.view(8, 3))
+    norm = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(3)).cuda()
+    mine = batch[rank].detach().cuda().requires_grad_()
+    y = norm(mine)
+    torch.testing.assert_close(y.cpu(), expected.view(2, 4, 3)[rank], atol=1e-5, rtol=1e-5)
+    y.backward(gradient[rank].cuda())
+    torch.testing.assert_close(mine.grad.cpu(), whole.grad.view(2, 4, 3)[rank], atol=1e-5, rtol=1e-5)
+
+
 def work(rank, world, folder):
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", FutureWarning)
@@ -128,6 +205,7 @@ def work(rank, world, folder):
     gathered = torch.zeros(world, device="cuda")
     dist.all_gather_into_tensor(gathered, torch.full((1,), float(rank), device="cuda"))
     assert gathered.tolist() == [0, 1]
+    check_synchronised_batch_norm(rank)
     dist.destroy_process_group()
 
 

@@ -224,7 +224,11 @@ class DeviceMode(TorchDispatchMode):
         devices = [self._labels.device_of(tensor) for tensor in _tensors(args, kwargs)]
         devices += [value for value in kwargs.values() if isinstance(value, _Device)]
         away = any(map(self._machine.owns, devices))
-        keys = (self._machine.kind.upper() if away else "CPU", _EXPLICIT.name)
+        kind = "PrivateUse1" if self._machine.kind == "npu" else self._machine.kind.upper()
+        keys = [kind if away else "CPU", _EXPLICIT.name]
+        if operator.func.namespace == "c10d":
+            # C++, the same for every backend, and built for those of the build.
+            keys.append("CPU")
         has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
         key = next((key for key in keys if has_kernel(operator.func.name(), key)), None)
         if key is None:
