@@ -108,6 +108,14 @@ class OriginTable:
             return record.entered
         return None if storage is None else weakref.ref(storage)
 
+    def mark(self, storage: Any, name: str, value: Any) -> None:
+        """Keep `value` with a storage, for as long as the storage lives."""
+        self._write(storage, self._attribute + name, value)
+
+    def mark_of(self, storage: Any, name: str) -> Any:
+        """What was kept with a storage under this name; None for nothing."""
+        return getattr(storage, self._attribute + name, None)
+
     def _root(self, storages: list[Any]) -> _Record | None:
         for storage in storages:
             record: _Record | None = getattr(storage, self._attribute, None)

@@ -4,7 +4,11 @@ What is reported, always as a warning:
     - an optimizer that steps parameters which the model does not have any more, while the model's own train nowhere
       (`stale_optimizers`);
     - a parameter that a `.to()` made a plain tensor, so that no optimizer can hold it (`moved_parameters`);
-    - parameters that shared their values until a move made two copies of them (`ties`).
+    - an optimizer whose tensors get no gradient, while moved copies of them do (`trained_copies`);
+    - a tensor whose `.to()` nothing keeps, used where it was (`dropped_moves`);
+    - parameters that shared their values until a move made two copies of them (`ties`), and buffers that did, once one
+      of the two is written (`split_buffers`).
+State on another device than its parameter raises in the step. Adam's `step` beside its parameter is right, if slow.
 What it does not see: models that no variable of the running functions reaches, and steps that no
 `torch.optim.Optimizer` makes. Each claim needs the whole pattern; half of it is somebody's purpose.
 
@@ -24,9 +28,12 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from samedevice.findings import Finding
+from samedevice.simulation.observers import Event
 from samedevice.simulation.patching import Applied, Patch
-from samedevice.tracing import moved_parameters, stale_optimizers, ties
+from samedevice.tracing import moved_parameters, stale_optimizers, ties, trained_copies
+from samedevice.tracing.dropped_moves import DroppedMoves
 from samedevice.tracing.origins import OriginTable
+from samedevice.tracing.split_buffers import SplitBuffers
 from samedevice.tracing.stacks import modules_in, user_stack
 from samedevice.tracing.stale_optimizers import Constructed
 
@@ -47,6 +54,17 @@ class SilentFaults:
         self._optimizers: weakref.WeakKeyDictionary[Any, Constructed] = weakref.WeakKeyDictionary()
         self._reported: set[tuple[str, str | None, int | None]] = set()
         self._moving = threading.local()
+        self._split = SplitBuffers()
+        self._dropped = DroppedMoves(origins, lambda finding: self._add(iter((finding,))))
+
+    @property
+    def waits(self) -> bool:
+        """Whether events other than moves are to be looked at, too."""
+        return self._dropped.waiting
+
+    def look(self, event: Event) -> None:
+        """Look at one event, which `origins` has noted."""
+        self._guarded(lambda: self._dropped.look(event))
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -80,11 +98,12 @@ class SilentFaults:
                 return apply(module, *args, **kwargs)
             self._moving.inside = True
             try:
-                tied = ties.ties_in(module)
+                tied, shared = ties.ties_in(module), self._split.shared_in(module)
                 result = apply(module, *args, **kwargs)
             finally:
                 self._moving.inside = False
             self._guarded(lambda: self._add(ties.broken(module, tied)))
+            self._guarded(lambda: self._split.note(module, shared))
             return result
 
         return _apply
@@ -102,6 +121,9 @@ class SilentFaults:
         modules = modules_in(stack)
         self._add(stale_optimizers.find(optimizer, stack, modules, self._optimizers, self._origins))
         self._add(moved_parameters.find(stack, modules, self._optimizers, self._origins))
+        constructed = self._optimizers[optimizer]
+        self._add(trained_copies.find(optimizer, stack, self._optimizers, constructed, self._origins))
+        self._add(self._split.find(stack))
 
     def _guarded(self, look: Callable[[], None]) -> None:
         # What goes wrong while looking is no business of the program that is looked at.

@@ -18,7 +18,7 @@ from samedevice.findings import Finding, Fix
 from samedevice.tracing.origins import OriginTable
 from samedevice.tracing.stacks import culprit_of, location_of, name_of
 
-__all__ = ["Constructed", "find", "parameters_of"]
+__all__ = ["Constructed", "assignment_of", "find", "parameters_of"]
 
 
 class Constructed:
@@ -116,12 +116,13 @@ def _fix(
     fix = None
     if name.isidentifier():
         # The line that says `optimizer = …`, which may call a helper that constructs it.
-        assigned = _assignment(name, stack) or (constructed.file, constructed.line)
+        assigned = assignment_of(name, stack) or (constructed.file, constructed.line)
         fix = constructed_after(*assigned, model.base, replacing)
     return fix or Fix("construct the optimizer after the model has its final parameters")
 
 
-def _assignment(name: str, stack: list[UserFrame]) -> tuple[str, int] | None:
+def assignment_of(name: str, stack: list[UserFrame]) -> tuple[str, int] | None:
+    """The file and line of the assignment to the variable `name` in the innermost frame that has it."""
     for frame in stack:
         binding = binding_of(name, frame) if name in frame.frame.f_locals else None
         if binding is not None:

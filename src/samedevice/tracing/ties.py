@@ -15,7 +15,7 @@ from samedevice.explaining.where_made import Made, in_source
 from samedevice.findings import Finding, Fix
 from samedevice.tracing.stacks import culprit_of, location_of, name_of, user_stack
 
-__all__ = ["Tie", "broken", "ties_in"]
+__all__ = ["Tie", "broken", "ties_in", "where_tied"]
 
 Tie: TypeAlias = "tuple[tuple[str, Any], tuple[str, Any]]"
 """Path and parameter, twice."""
@@ -57,7 +57,7 @@ def broken(module: Any, ties: list[Tie]) -> Iterator[Finding]:
 def _finding(module: Any, first: tuple[str, Any], second: tuple[str, Any], stack: list[UserFrame]) -> Finding:
     root = name_of(module, stack[:1], type(module).__name__)
     names = sorted((f"{root}.{first[0]}", f"{root}.{second[0]}"))
-    made = _where_tied(module, (first[0], second[0]), stack[0])
+    made = where_tied(module, (first[0], second[0]), stack[0])
     return Finding(
         code="SD900",
         cause="other",
@@ -72,7 +72,7 @@ def _finding(module: Any, first: tuple[str, Any], second: tuple[str, Any], stack
     )
 
 
-def _where_tied(module: Any, paths: tuple[str, str], frame: UserFrame) -> Made | None:
+def where_tied(module: Any, paths: tuple[str, str], frame: UserFrame) -> Made | None:
     """Where the class ties the two: the later of the assignments of the two submodules."""
     found = []
     for path in paths:

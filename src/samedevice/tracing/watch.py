@@ -75,7 +75,7 @@ def watch() -> Iterator[Watch]:
     silent = SilentFaults(watching._origins, watching._findings.append)
     try:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_observed(watching._origins))
+            stack.enter_context(_observed(watching._origins, silent))
             stack.enter_context(silent.watching())
             try:
                 yield watching
@@ -83,17 +83,34 @@ def watch() -> Iterator[Watch]:
                 # Explained while the devices are still those of the fault.
                 finding = explain(error, origins=watching)
                 if finding is not None:
-                    watching._findings.insert(0, finding)
+                    watching._findings[:] = [
+                        finding,
+                        *(each for each in watching._findings if not _same(each, finding)),
+                    ]
                 raise
     finally:
         del silent
 
 
+def _same(silent: Finding, raised: Finding) -> bool:
+    """Whether a fault that raised nothing at first is the one that raised something in the end."""
+    first, second = silent.culprit, raised.culprit
+    if first is None or second is None or silent.cause != raised.cause:
+        return False
+    return first.line is not None and (first.file, first.line) == (second.file, second.line)
+
+
 @contextlib.contextmanager
-def _observed(origins: OriginTable) -> Iterator[None]:
+def _observed(origins: OriginTable, silent: SilentFaults) -> Iterator[None]:
     """Events of the running simulation, or of the real devices."""
-    unsubscribe = observers.subscribe(origins.record)
-    mode = WatchMode(origins.record) if machine.active() is None else contextlib.nullcontext()
+
+    def observe(event: observers.Event) -> None:
+        origins.record(event)
+        if event.kind == "moved" or silent.waits:
+            silent.look(event)
+
+    unsubscribe = observers.subscribe(observe)
+    mode = WatchMode(observe) if machine.active() is None else contextlib.nullcontext()
     try:
         with mode, Applied(copies.patches(origins.record)):
             yield

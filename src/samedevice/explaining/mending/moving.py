@@ -28,12 +28,19 @@ def kept(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     loop = forgetting_loop(made.source, statement) if made is not None else None
     if made is not None and loop is not None:
         return _kept_in_loop(made.source, loop) or at_use(evidence, verdict, made)
-    call = is_discarded_move(statement)
-    if made is None or call is None or not isinstance(call.func, ast.Attribute):
+    if made is None or is_discarded_move(statement) is None:
         return _shadowed(evidence, made) or at_use(evidence, verdict, made)
+    return kept_at(made) or at_use(evidence, verdict, made)
+
+
+def kept_at(made: Made) -> Fix | None:
+    """The statement of `made`, a move whose result nothing keeps, with the result kept under the same name."""
+    call = is_discarded_move(made.statement)
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return None
     target = call.func.value
     if not isinstance(target, ast.Name | ast.Attribute | ast.Subscript) or _is_outer_name(target, made):
-        return at_use(evidence, verdict, made)
+        return None
     return as_fix(replace_node(made.source, call, f"{made.source.text_of(target)} = {made.source.text_of(call)}"))
 
 
