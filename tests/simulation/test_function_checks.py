@@ -5,6 +5,7 @@ import torch
 
 from samedevice.faults import fault_of
 from samedevice.simulation.function_checks import check_call, patches
+from samedevice.simulation.patching import Patch
 
 CPU, CUDA, CUDA1 = torch.device("cpu"), torch.device("cuda:0"), torch.device("cuda:1")
 
@@ -127,7 +128,9 @@ def test_the_fault_names_the_operation(t):
 
 def test_patches_leave_all_as_it_was():
     made = list(patches(lambda tensor: tensor.device))
-    before = [vars(patch.owner).get(patch.name) for patch in made]
+    attributes = [patch for patch in made if isinstance(patch, Patch)]
+    before = [vars(patch.owner).get(patch.name) for patch in attributes]
+    scripts = dict(torch.jit._builtins._get_builtin_table())
     for patch in made:
         patch.install()
     try:
@@ -135,4 +138,5 @@ def test_patches_leave_all_as_it_was():
     finally:
         for patch in reversed(made):
             patch.undo()
-    assert [vars(patch.owner).get(patch.name) for patch in made] == before
+    assert [vars(patch.owner).get(patch.name) for patch in attributes] == before
+    assert torch.jit._builtins._get_builtin_table() == scripts

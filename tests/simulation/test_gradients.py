@@ -213,3 +213,67 @@ def test_a_graph_may_outlive_the_simulation():
         y = (x.cuda() * 2).sum()
     y.backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+def _kind(name, was="torch.cuda.FloatTensor", got="torch.FloatTensor"):
+    return rf"hook '{name}' has changed the type of value \(was {was} got {got}\)"
+
+
+def test_hooks_of_nodes_return_the_kind_of_device_that_they_were_given(c):
+    y = c.exp()
+    y.grad_fn.register_prehook(lambda gradients: (gradients[0].cpu(),))
+    with pytest.raises(RuntimeError, match=_kind("<lambda>")) as caught:
+        y.sum().backward()
+    assert fault_of(caught.value).operation == "aten::backward"
+    z = c.exp()
+    z.grad_fn.register_hook(lambda inputs, outputs: (inputs[0].cpu(),))
+    with pytest.raises(RuntimeError, match=_kind("<lambda>")):
+        z.sum().backward()
+
+
+def test_full_backward_hooks_do_too(c):
+    module = nn.ReLU()
+    handle = module.register_full_backward_hook(lambda module, inputs, outputs: (inputs[0].cpu(),))
+    with pytest.raises(RuntimeError, match=_kind("hook")):
+        module(c).sum().backward()
+    handle.remove()
+    module.register_full_backward_pre_hook(lambda module, outputs: (outputs[0].cpu(),))
+    with pytest.raises(RuntimeError, match=_kind("hook")):
+        module(c).sum().backward()
+
+
+def test_hooks_that_keep_the_device_are_silent(c):
+    module = nn.ReLU()
+    module.register_full_backward_hook(lambda module, inputs, outputs: (inputs[0] * 2,))
+    y = module(c)
+    y.register_hook(lambda gradient: gradient * 2)
+    y.grad_fn.register_prehook(lambda gradients: None)
+    y.sum().backward()
+    assert c.grad.device == CUDA
+    assert c.grad[0] == 4
+
+
+def test_the_name_of_a_hook_is_its_own(c):
+    y = c.exp()
+    y.register_hook(lambda gradient: torch.ones(4, device="cuda"))
+    with pytest.raises(RuntimeError, match="hook '<lambda>' has changed the size of value"):
+        y.sum().backward()
+
+
+def test_a_hook_s_gradient_on_another_device_of_the_kind_is_refused_behind_the_node(c):
+    y = c * 2
+    y.register_hook(lambda gradient: gradient.to("cuda:1"))
+    with pytest.raises(
+        RuntimeError, match="MulBackward0 returned an invalid gradient at index 0 - expected device cuda:0"
+    ):
+        y.sum().backward()
+
+
+def test_a_hook_outlives_its_simulation():
+    with samedevice.simulate("cuda:2"):
+        x = torch.ones(3, device="cuda", requires_grad=True)
+        y = x * 2
+        y.grad_fn.register_prehook(lambda gradients: (gradients[0] * 3,))
+        y.register_hook(lambda gradient: gradient * 5)
+    y.sum().backward()
+    assert x.grad[0] == 30

@@ -39,7 +39,7 @@ def test_devices_are_completed():
     assert machine.complete("meta") == torch.device("meta")
 
 
-@pytest.mark.parametrize("device", ["cuda:2", 7, -1, torch.device("cuda", 5)])
+@pytest.mark.parametrize("device", ["cuda:2", 7, torch.device("cuda", 5)])
 def test_a_device_that_is_not_there_is_refused_in_the_runtime_s_words(device):
     with pytest.raises(RuntimeError, match="CUDA error: invalid device ordinal") as caught:
         parse_machine("cuda:2").complete(device)
@@ -47,6 +47,8 @@ def test_a_device_that_is_not_there_is_refused_in_the_runtime_s_words(device):
 
 
 def test_what_is_no_device_is_refused_in_pytorch_s_words():
+    with pytest.raises(RuntimeError, match="Device index must not be negative"):
+        parse_machine("cuda").complete(-1)
     with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
         parse_machine("cuda").complete("gpu")
     with pytest.raises(RuntimeError, match="Invalid device string"):

@@ -39,11 +39,13 @@ _OPERATORS = (
         "same-device",
         "Tensor for argument #{index} '{argument}' is on CPU, but expected it to be on GPU "
         "(while checking arguments for {function})",
+        places=(("{argument}", "=cpu"),),
     ),
     Template(
         "same-device",
         "Tensor for '{argument}' is on CPU, but expected it to be on GPU (while checking arguments for {function})",
         until=(1, 9),
+        places=(("{argument}", "=cpu"),),
     ),
     Template(
         "same-device",
@@ -62,11 +64,13 @@ _OPERATORS = (
         "same-device",
         "Expected object of backend {backend} but got backend {other_backend} for argument #{index} '{argument}'",
         until=(1, 5),
+        places=(("{argument}", "other_backend"), ("others", "backend")),
     ),
     Template(
         "same-device",
         "Expected object of type {type} but found type {other_type} for argument #{index} '{argument}'",
         until=(1, 2),
+        places=(("{argument}", "other_type"), ("others", "type")),
     ),
     # Source: aten/src/THC, the kernels of torch 1.x for two GPUs.
     Template("same-device", "arguments are located on different GPUs at {where}", until=(1, 8)),
@@ -275,7 +279,8 @@ _OWN_WORDS = (
     # Source: aten/src/ATen/native/WeightNorm.cpp, _weight_norm.
     Template(
         "weight-norm",
-        "weight_norm: expected v_in and g_in to be on the same device, but v_in is on {device} and g_in is on {other_device}",
+        "weight_norm: expected v_in and g_in to be on the same device, but v_in is on {device} and g_in is on "
+        "{other_device}",
         places=(("v_in", "device"), ("g_in", "other_device")),
     ),
     # Source: aten/src/ATen/native/SpectralOps.cpp.

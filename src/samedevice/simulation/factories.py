@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-import torch.jit._builtins
 import torch.utils._device
 
 from samedevice.simulation import observers
 from samedevice.simulation.labels import LabelTable, is_active
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.moves import Mover
-from samedevice.simulation.patching import ItemPatch, Patch, Undoable
-from samedevice.simulation.replacing import Replacement
+from samedevice.simulation.patching import Patch, Undoable
+from samedevice.simulation.replacing import Replacement, known_to_scripts
 
 __all__ = ["patches"]
 
 Function = Callable[..., Any]
 _LIKES = ("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like")
+_NO_FACTORY = (*_LIKES, "as_nested_tensor")
+"""Functions that take `device=`, though a default device says nothing to them."""
 _SPARSE = {
     "sparse_coo_tensor": 2,
     "sparse_compressed_tensor": 3,
@@ -57,15 +58,15 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Undo
             stand_in = Replacement(original, _while_active(labels, owner, name, makers.of(name, original)))
             replaced[original] = stand_in
             yield Patch(owner, name, stand_in)
-            yield from _known_to_scripts(original, stand_in)
+            yield from known_to_scripts(original, stand_in)
     yield Patch(torch.utils._device.DeviceContext, "__torch_function__", _in_context(constructors, replaced))
     yield Patch(torch, "from_numpy", _told(torch.from_numpy))
-    yield Patch(torch._C._nn, "_parse_to", _parsing(machine, torch._C._nn._parse_to))
+    yield Patch(torch._C._nn, "_parse_to", _parsing(machine, labels, torch._C._nn._parse_to))
 
 
 def _constructors_of(owner: Any, constructors: set[Function]) -> list[tuple[str, Function]]:
     known = {id(function) for function in constructors}
-    return [(name, value) for name, value in vars(owner).items() if id(value) in known or name in _LIKES]
+    return [(name, value) for name, value in vars(owner).items() if id(value) in known or name in _NO_FACTORY]
 
 
 def _while_active(labels: LabelTable, owner: Any, name: str, body: Function) -> Function:
@@ -75,14 +76,6 @@ def _while_active(labels: LabelTable, owner: Any, name: str, body: Function) -> 
         return (body if is_active(labels) else getattr(owner, name))(*args, **kwargs)
 
     return function
-
-
-def _known_to_scripts(original: Function, stand_in: Function) -> Iterator[Undoable]:
-    """TorchScript knows the functions that it may call by their identity: torch/jit/_builtins.py, 2.6 to 2.14."""
-    table = torch.jit._builtins._get_builtin_table()
-    operator = table.get(id(original))
-    if operator is not None:
-        yield ItemPatch(table, id(stand_in), operator)
 
 
 class _Makers:
@@ -101,6 +94,8 @@ class _Makers:
             return self._copying(original)
         if name == "nested_tensor":
             return self._nesting(original)
+        if name == "as_nested_tensor":
+            return self._moving_parts(original)
         if name in _SPARSE:
             return self._assembling(original, _SPARSE[name])
         return self._completing(original)
@@ -150,6 +145,18 @@ class _Makers:
             return made
 
         return nested_tensor
+
+    def _moving_parts(self, original: Function) -> Function:
+        """`torch.nested.as_nested_tensor`, which moves each tensor that it is given."""
+
+        def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> torch.Tensor:
+            if device is not None:
+                target = self._machine.complete(device)
+                ts = ts.to(target) if isinstance(ts, torch.Tensor) else [tensor.to(target) for tensor in ts]
+            made: torch.Tensor = original(ts, dtype, **kwargs)
+            return made
+
+        return as_nested_tensor
 
     def _converting(self, original: Function) -> Function:
         """`torch.as_tensor` and `torch.asarray`: the memory of what they are given where they can."""
@@ -243,12 +250,15 @@ def _told(from_numpy: Function) -> Function:
     return Replacement(from_numpy, function)
 
 
-def _parsing(machine: Machine, parse_to: Function) -> Function:
-    """What `Module.to` reads its arguments with: C++ knows no device for an index alone."""
+def _parsing(machine: Machine, labels: LabelTable, parse_to: Function) -> Function:
+    """What `Module.to` reads its arguments with: C++ knows no device for an index alone, nor where a tensor is."""
 
     def _parse_to(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], int):
-            args = (machine.complete(args[0]), *args[1:])
+        first = args[0] if args else kwargs.pop("tensor", None)
+        if isinstance(first, torch.Tensor):
+            args = (labels.device_of(first), first.dtype, *args[1:])
+        elif isinstance(first, int):
+            args = (machine.complete(first), *args[1:])
         if isinstance(kwargs.get("device"), int):
             kwargs["device"] = machine.complete(kwargs["device"])
         return parse_to(*args, **kwargs)

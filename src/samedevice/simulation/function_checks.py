@@ -22,7 +22,8 @@ import torch
 from torch import _VF
 
 from samedevice.simulation.calls import Call, DeviceOf, Operand, are_mixed, tensors_in
-from samedevice.simulation.patching import Patch
+from samedevice.simulation.patching import Patch, Undoable
+from samedevice.simulation.replacing import known_to_scripts
 from samedevice.simulation.rules import functions, networks, pointwise, recurrent, sparse
 
 __all__ = ["check_call", "patches"]
@@ -65,7 +66,9 @@ _FUNCTIONS: Mapping[str, _Function] = {
         networks.attention, ("query", "key", "value", "attn_mask"), (torch.nn.functional, torch._C._nn)
     ),
     "rms_norm": _Function(functions.rms_norm, ("input", "normalized_shape", "weight"), (torch, _VF)),
-    "_weight_norm": _Function(functions.weight_norm, ("v", "g"), (torch, _VF, sys.modules["torch.nn.utils.weight_norm"])),
+    "_weight_norm": _Function(
+        functions.weight_norm, ("v", "g"), (torch, _VF, sys.modules["torch.nn.utils.weight_norm"])
+    ),
     "take_along_dim": _Function(functions.take_along_dim, ("self", "indices"), (torch, _Tensor)),
     "meshgrid": _Function(functions.meshgrid, ("tensors",), (_VF,)),
     "cartesian_prod": _Function(functions.meshgrid, ("tensors",), (_VF,)),
@@ -94,6 +97,8 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "ndtr": _Function(functions.distribution_out, ("self",), (torch.special,)),
     "diff": _Function(pointwise.resized_out, ("self",), (torch,)),
     "tensordot": _Function(functions.tensordot, ("self", "other"), (_VF,)),
+    "smm": _Function(sparse.sum_of_product, ("mat1", "mat2"), (torch,)),
+    "sspaddmm": _Function(sparse.sum_of_product, ("self", "mat1", "mat2"), (torch,)),
     "mm": _Function(sparse.product, ("mat1", "mat2"), (torch.sparse,), "aten::_sparse_mm"),
     "sparse_csr_tensor": _Function(
         functions.compressed, ("crow_indices", "col_indices", "values"), (torch,), "aten::sparse_csr_tensor"
@@ -121,29 +126,34 @@ def check_call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], devi
         function.rule(_call_of(name, function, args, kwargs, device_of))
 
 
-def patches(device_of: DeviceOf) -> Iterator[Patch]:
+def patches(device_of: DeviceOf) -> Iterator[Undoable]:
     """The functions with their checks put before them, to be installed while a simulation runs.
 
     Args:
         device_of: Where a tensor lives on the simulated machine.
 
     Yields:
-        One patch for each place where code finds the function.
+        The changes for each place where code finds the function.
     """
     for name, function in _FUNCTIONS.items():
         for owner in function.owners:
             original = getattr(owner, name, None)
             if original is not None:
-                yield Patch(owner, name, _checked(name, original, device_of))
+                checked = _checked(name, original, device_of)
+                yield Patch(owner, name, checked)
+                yield from known_to_scripts(original, checked)
 
 
 def _checked(name: str, original: Any, device_of: DeviceOf) -> Any:
     moved = _FUNCTIONS[name].moved
+    is_recurrent = _FUNCTIONS[name].rule is recurrent.recurrent
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         check_call(name, args, kwargs, device_of)
         if moved is not None and are_mixed((*args, *kwargs.values()), device_of):
             args, kwargs = _with_moves(name, moved, args, kwargs, device_of)
+        if is_recurrent and are_mixed(args, device_of):
+            args = recurrent.filled(args)
         return original(*args, **kwargs)
 
     try:

@@ -28,6 +28,7 @@ _NO_DEVICE_THREAD = (
     "Cannot access accelerator device when none is available",
     "hasPrimaryContext expects a valid device index",
     "Backend doesn't support acquiring a default stream",
+    "PyTorch is not linked with support for",
 )
 """What the engine says where it is to work for a device that C++ does not have, 2.6 to 2.14."""
 _DEVICES = "_samedevice_devices"

@@ -37,7 +37,7 @@ def patches(labels: LabelTable) -> Iterator[Patch]:
         One patch for each.
     """
     register_tensor_hook = torch.Tensor.register_hook
-    register_node_hook = _HookMixin._register_hook  # type: ignore[no-untyped-call]
+    register_node_hook: Any = _HookMixin._register_hook
 
     def register_hook(self: torch.Tensor, hook: Callable[[torch.Tensor], Any]) -> Any:
         return register_tensor_hook(self, _TensorHook(hook, labels, self.grad_fn))  # type: ignore[no-untyped-call]

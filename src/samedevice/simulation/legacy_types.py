@@ -20,7 +20,7 @@ from samedevice.simulation import labels
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.patching import Patch, Undoable
 
-__all__ = ["patches"]
+__all__ = ["patches", "type_refusal"]
 
 _NAMES = ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
 _OPTIONS = (
@@ -36,7 +36,7 @@ _IN_CPP = {
     torch.int8: "signed char",
     torch.int16: "short",
     torch.int32: "int",
-    torch.int64: "long",
+    torch.int64: "long int",
     torch.bool: "bool",
 }
 """How C++ prints a dtype: c10/util/typeid.h."""
@@ -100,10 +100,24 @@ class _LegacyType(type):
         return made
 
     def refuse(cls, given: torch.Tensor) -> NoReturn:
-        """Refuse a tensor of another type, in PyTorch's words."""
-        expected = _OPTIONS.format(dtype=_IN_CPP[cls.dtype], device=cls.kind)
-        got = _OPTIONS.format(dtype=_IN_CPP.get(given.dtype, given.dtype), device=given.device)
-        raise TypeError(f"expected {expected} (got {got})")
+        """Refuse a tensor of another type."""
+        raise type_refusal(cls.dtype, cls.kind, given)
+
+
+def type_refusal(dtype: torch.dtype, kind: str, given: torch.Tensor) -> TypeError:
+    """What PyTorch says where a legacy constructor is given a tensor of another type.
+
+    Args:
+        dtype: that of the tensors that it makes.
+        kind: the kind of device on which it makes them.
+        given: the tensor.
+
+    Returns:
+        The error, to be raised. Source: torch/csrc/utils/tensor_new.cpp, `new_with_tensor`, 2.6 to 2.14.
+    """
+    expected = _OPTIONS.format(dtype=_IN_CPP.get(dtype, dtype), device=kind)
+    got = _OPTIONS.format(dtype=_IN_CPP.get(given.dtype, given.dtype), device=given.device)
+    return TypeError(f"expected {expected} (got {got})")
 
 
 def _stand_in(machine: Machine, real: Any, kind: str) -> _LegacyType:

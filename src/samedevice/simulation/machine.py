@@ -136,6 +136,8 @@ class Machine:
             RuntimeError, TypeError: not a device at all, in PyTorch's words.
         """
         if isinstance(device, int):
+            if device < 0:
+                raise RuntimeError("Device index must not be negative")
             return self.device(device)
         found = device if isinstance(device, _Device) else _Device(device)
         if found.type != self.kind:

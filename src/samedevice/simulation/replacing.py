@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["Method", "Replacement"]
+import torch.jit._builtins
+
+from samedevice.simulation.patching import ItemPatch
+
+__all__ = ["Method", "Replacement", "known_to_scripts"]
 
 
 class Replacement:
@@ -49,3 +53,19 @@ class Method(Replacement):
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self._body, instance)
+
+
+def known_to_scripts(original: Any, stand_in: Any) -> Iterator[ItemPatch]:
+    """TorchScript knows the functions that it may call by their identity: torch/jit/_builtins.py, 2.6 to 2.14.
+
+    Args:
+        original: a function of PyTorch's.
+        stand_in: what scripts find in its place.
+
+    Yields:
+        A change that lets them call it, if they may call the original.
+    """
+    table = torch.jit._builtins._get_builtin_table()
+    operator = table.get(id(original))
+    if operator is not None:
+        yield ItemPatch(table, id(stand_in), operator)

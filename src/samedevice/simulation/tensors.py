@@ -16,6 +16,7 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from samedevice.simulation import observers
 from samedevice.simulation.labels import LabelTable, native_device
+from samedevice.simulation.legacy_types import type_refusal
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.moves import Mover
 from samedevice.simulation.patching import Patch
@@ -84,7 +85,7 @@ def _likes() -> list[str]:
 def _overridable(name: str, method: Body) -> Method:
     """A method of `torch.Tensor`: `__torch_function__` goes first."""
 
-    def body(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def body(self: torch.Tensor, /, *args: Any, **kwargs: Any) -> Any:
         if has_torch_function_unary(self):
             return handle_torch_function(replacement, (self,), self, *args, **kwargs)
         return method(self, *args, **kwargs)
@@ -148,8 +149,8 @@ class _Methods:
 
     # -- moving ----------------------------------------------------------------------------------------------------
 
-    def to(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args else kwargs.get("other")
+    def to(self, tensor: torch.Tensor, /, *args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args else kwargs.pop("tensor", None)
         if isinstance(first, torch.Tensor):
             args = (self._labels.device_of(first), first.dtype, *args[1:])
         device = args[0] if args else kwargs.get("device")
@@ -194,6 +195,15 @@ class _Methods:
     def set(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         """As `set_`; a storage among the arguments is no operand that the dispatch mode could check."""
         source = args[0] if args else kwargs.get("source")
+        self._check_storage(tensor, source)
+        device = self._labels.device_of(tensor)
+        result: torch.Tensor = _Base.set_(tensor, *args, **kwargs)
+        if source is None:
+            # A new storage, empty.
+            self._labels.set_device(result, device)
+        return result
+
+    def _check_storage(self, tensor: torch.Tensor, source: Any) -> None:
         if isinstance(source, torch.TypedStorage):
             source = source._untyped_storage
         if isinstance(source, torch.UntypedStorage):
@@ -201,8 +211,6 @@ class _Methods:
             if source.device != device:
                 values = {"device": device, "other_device": source.device}
                 raise refuse("set-storage", "aten::set_", [("self", tensor)], self._labels, **values)
-        result: torch.Tensor = _Base.set_(tensor, *args, **kwargs)
-        return result
 
     # -- leaving PyTorch -------------------------------------------------------------------------------------------
 
@@ -249,7 +257,16 @@ class _Methods:
     def new(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         device = self._labels.device_of(tensor)
         if kwargs.get("device") is not None:
-            device = self._machine.complete(kwargs.pop("device"))
+            target = self._machine.complete(kwargs.pop("device"))
+            if target.type != device.type:
+                raise RuntimeError(
+                    f"legacy constructor expects device type: {device.type} but device type: {target.type} was passed"
+                )
+            device = target
+        given = args[0] if args else None
+        if isinstance(given, torch.Tensor) and self._labels.device_of(given).type != device.type:
+            raise type_refusal(tensor.dtype, device.type, given)
+        self._check_storage(tensor, given)
         made: torch.Tensor = _Base.new(tensor, *args, **kwargs)
         if not any(isinstance(arg, torch.Tensor) for arg in args):
             self._labels.set_device(made, device)

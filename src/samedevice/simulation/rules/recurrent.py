@@ -13,7 +13,7 @@ import torch
 from samedevice.simulation.calls import Call, Operand, refusal
 from samedevice.simulation.rules.comparing import compared
 
-__all__ = ["CELL_PARAMETERS", "cell", "recurrent", "recurrent_arguments"]
+__all__ = ["CELL_PARAMETERS", "cell", "filled", "recurrent", "recurrent_arguments"]
 
 CELL_PARAMETERS = ("input", "hx", "w_ih", "w_hh", "b_ih", "b_hh")
 
@@ -26,14 +26,41 @@ def recurrent_arguments(args: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def recurrent(call: Call) -> torch.device | None:
-    """Hidden state first, then parameters, each against the input."""
+    """Hidden state first, then parameters, each against the input.
+
+    cuDNN looks at nothing, and is taken where no wrapper compares: with parameters on the meta device.
+    """
     inputs = call.of("input")[0]
+    if _is_empty_for_cudnn(call):
+        call = call.without("parameter")
     for role in ("hidden", "parameter"):
         for operand in call.of(role):
             if operand.device != inputs.device:
                 kind = "rnn-hidden" if role == "hidden" else "rnn-parameters"
                 raise refusal(call, kind, operand, input_device=inputs.device, **{f"{role}_device": operand.device})
     return inputs.device
+
+
+def _is_empty_for_cudnn(call: Call) -> bool:
+    on_meta = bool(call.of("parameter")) and all(o.device.type == "meta" for o in call.of("parameter"))
+    return on_meta and call.of("input")[0].device.type == "cuda" and torch.backends.cudnn.enabled
+
+
+def filled(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a call that was let through, with memory for parameters that have none: of any values."""
+    device = args[0].device
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, list | tuple) and device.type != "meta":
+            return [
+                torch.zeros_like(item, device=device)
+                if isinstance(item, torch.Tensor) and item.device.type == "meta"
+                else item
+                for item in value
+            ]
+        return value
+
+    return tuple(map(fill, args))
 
 
 def cell(call: Call) -> torch.device | None:

@@ -12,7 +12,7 @@ import torch
 from samedevice.simulation.calls import Call, Operand, refusal
 from samedevice.simulation.rules.comparing import compared
 
-__all__ = ["add", "matrix_vector", "multiply", "product"]
+__all__ = ["add", "matrix_vector", "multiply", "product", "sum_of_product"]
 
 
 def add(call: Call) -> torch.device | None:
@@ -71,6 +71,15 @@ def product(call: Call) -> torch.device | None:
     zeros = replace(other, argument="self")
     operands = (zeros, replace(matrix, argument="mat1"), replace(other, argument="mat2"))
     return compared(f"wrapper_{key}__addmm")(call.among(operands))
+
+
+def sum_of_product(call: Call) -> torch.device | None:
+    """`torch.sspaddmm`, which makes its result where the first operand is, and `smm`, which adds to that.
+
+    Source: aten/src/ATen/native/sparse/SparseTensorMath.cpp, `smm` and `sspaddmm`.
+    """
+    first = replace(call.operands[0], argument="self")
+    return compared("wrapper_SparseCUDA_out_sspaddmm_out")(call.among((first, *call.only("mat1", "mat2").operands)))
 
 
 def _is_sparse(operand: Operand) -> bool:
