@@ -41,6 +41,8 @@ CHANGES_PROCESS = re.compile(
     r"backends|set_|init_process|DataLoader|load\(|save\(|__enter__|swap_tensors|exec|compile|DataParallel|manual_seed"
 )
 _DEVICE = re.compile(r"T\[([^\]]*)\]|device\(type='(\w+)'(?:, index=(\d+))?\)")
+_PLACES = re.compile(r"0x[0-9a-f]+|/\S+\.(cpp|h|cu|cuh|py):\d+|\bat \"[^\"]*\"|File \"[^\"]*\"|/\S+\.py\(\d+\)")
+"""What texts say of addresses and lines of PyTorch's own files."""
 _PRELUDE = """
 import io, os
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
@@ -140,7 +142,7 @@ def _devices(text: str) -> list[str]:
 
 
 def _words(text: str) -> str:
-    text = re.sub(r"0x[0-9a-f]+|/\S+\.(cpp|h|cu|cuh|py):\d+|\bat \"[^\"]*\"", "…", text.replace(" // ", " "))
+    text = _PLACES.sub("…", text.replace(" // ", " "))
     return re.sub(r"\s+", " ", text).strip().rstrip(".")[:160]
 
 

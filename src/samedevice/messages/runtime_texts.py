@@ -178,6 +178,20 @@ _OPTIMIZERS = (
         exception="ValueError",
         cause="other",
     ),
+    # Source: aten/src/ATen/native/ForeachUtils.h, _group_tensors_by_first_tensors_device_and_dtype; 2.6 to 2.9 the one
+    # way, 2.13 and 2.14 the other.
+    Template(
+        "foreach-groups",
+        "Tensors of the same index must be on the same device and the same dtype except `step` tensors that can be "
+        "CPU and float32/64, and optimizer states that can be bfloat16 for mixed-precision training",
+        since=(2, 13),
+    ),
+    Template(
+        "foreach-groups",
+        "Tensors of the same index must be on the same device and the same dtype except `step` tensors that can be "
+        "CPU and float32/64 notwithstanding",
+        until=(2, 13),
+    ),
     # Source: torch/optim/optimizer.py, add_param_group.
     Template("non-leaf", "can't optimize a non-leaf Tensor", exception="ValueError"),
     Template("empty-optimizer", "optimizer got an empty parameter list", exception="ValueError"),
@@ -264,6 +278,8 @@ _MACHINE = (
         "from http://www.nvidia.com/Download/index.aspx",
     ),
     Template("no-driver", "The NVIDIA driver on your system is too old (found version {version_count})."),
+    Template("no-driver", "CUDA driver initialization failed, you might not have a CUDA gpu."),
+    Template("no-driver", "CUDA unknown error - this may be due to an incorrectly set up environment"),
     Template("no-accelerator", "Cannot access accelerator device when none is available."),
     Template("no-accelerator", "No CUDA GPUs are available"),
     Template(
