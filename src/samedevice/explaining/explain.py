@@ -13,6 +13,7 @@ from samedevice.explaining.describing import finding_from, finding_from_message,
 from samedevice.explaining.diagnosing.diagnose import diagnose
 from samedevice.explaining.frames import chain_of, text_of, user_frames
 from samedevice.explaining.gathering import gather
+from samedevice.explaining.live import is_kind
 from samedevice.explaining.pasted import explain_text
 from samedevice.explaining.where_made import Origins
 from samedevice.faults import fault_of
@@ -41,7 +42,7 @@ def explain(fault: BaseException | str, *, origins: Origins | None = None) -> Fi
         The finding, or None where `fault` is no device fault. Nothing in it refers to a tensor, a frame or a module.
     """
     try:
-        return explain_text(fault) if isinstance(fault, str) else _explain_exception(fault, origins)
+        return explain_text(fault) if is_kind(fault, str) else _explain_exception(fault, origins)
     except Exception:
         # Whatever goes wrong while explaining must not stand in front of the user's own error.
         return _from_message(fault)
@@ -55,17 +56,19 @@ def _explain_exception(error: BaseException, origins: Origins | None) -> Finding
             verdict = diagnose(evidence)
             if evidence.kind in _MAYBE_OF_DEVICES and verdict.slug == "other":
                 continue
+            if recognised is not None and not recognised.certain and evidence.side is None:
+                continue
             return finding_from(evidence, verdict)
     return None
 
 
 def _from_message(fault: BaseException | str) -> Finding | None:
     with contextlib.suppress(Exception):
-        for each in (fault,) if isinstance(fault, str) else chain_of(fault):
-            recognised = recognise(each if isinstance(each, str) else text_of(each))
-            if recognised is not None:
+        for each in (fault,) if is_kind(fault, str) else chain_of(fault):
+            recognised = recognise(each if is_kind(each, str) else text_of(each))
+            if recognised is not None and recognised.certain:
                 finding = finding_from_message(each, recognised)
-                return finding if isinstance(each, str) else _placed(finding, each)
+                return finding if is_kind(each, str) else _placed(finding, each)
     return None
 
 

@@ -23,6 +23,7 @@ __all__ = ["explain_text"]
 
 _PREFIX = re.compile(r"(?m)^(?:\[rank\d+\]:|>) ?")
 """What torchrun and mail put before each line."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NAMELESS = ("common", "operand", "others")
 """What a message calls an operand that it does not name."""
 _FAR = 100_000
@@ -49,9 +50,9 @@ def explain_text(text: str) -> Finding | None:
     Returns:
         None where there is no such message.
     """
-    text = _PREFIX.sub("", text)
+    text = _PREFIX.sub("", _COLOUR.sub("", text))
     recognised = recognise(text)
-    if recognised is None:
+    if recognised is None or not recognised.certain:
         return None
     frames = [frame for frame in frames_in(text[max(0, recognised.start - _FAR) : recognised.start]) if frame.is_users]
     frames = frames or [frame for frame in frames_in(text[recognised.start :][:_FAR]) if frame.is_users]

@@ -20,10 +20,14 @@ _FORMS = (
     # IPython 8: File ~/work/net.py:31, in Net.forward(self, x)  ·  Cell In[3], line 5, in train(…)
     re.compile(r"File (?P<file>[^\s\"][^\n\"]*?):(?P<line>\d+)(?:, in (?P<function>[\w.<>]+))?"),
     re.compile(r"(?P<file>Cell In ?\[\d+\]),? line (?P<line>\d+)(?:, in (?P<function>[\w.<>]+))?"),
-    # IPython 7: <ipython-input-3-0f1> in forward(self, x), the line marked by an arrow below
+    # IPython 7: <ipython-input-3-0f1> in forward(self, x), the line marked by an arrow below; of a cell without "(…)"
     re.compile(
-        r"(?P<file><ipython-input-[^>\n]+>|[^\s<>]+\.py) in (?P<function>[\w.<>]+)\([^\n]*\)\n"
-        r"(?:[^\n]*\n){0,6}?-+> ?(?P<line>\d+)"
+        r"(?m)(?P<file><ipython-input-[^>\n]+>|^(?:[A-Za-z]:)?[^\n<>:\"]+\.py) in (?P<function>[\w.<>]+)"
+        r"(?:\([^\n]*\))?\n(?:[^\n]*\n){0,8}?-+> ?(?P<line>\d+)"
+    ),
+    # IPython 8.0: Input In [3], in <cell line: 2>()
+    re.compile(
+        r"(?P<file>Input In ?\[\d+\]), in (?P<function>[^\n(]+)\([^\n]*\)\n(?:[^\n]*\n){0,8}?-+> ?(?P<line>\d+)"
     ),
     # rich: │ /home/me/train.py:31 in forward
     re.compile(r"│\s*(?P<file>\S+\.py):(?P<line>\d+) in (?P<function>[\w.<>]+)"),
@@ -54,7 +58,7 @@ class PastedFrame:
     @property
     def is_users(self) -> bool:
         """Whether the path looks like the user's own code, wherever it was run."""
-        if self.file.startswith(("Cell In", "<ipython-input")):
+        if self.file.startswith(("Cell In", "Input In", "<ipython-input")):
             return True
         return not _LIBRARY.search(self.file) and is_user_file(self.file)
 

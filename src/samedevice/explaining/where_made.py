@@ -352,9 +352,10 @@ def _registers(node: ast.AST, name: str) -> bool:
 
 def _set_on_this_object(step: Step, frame: UserFrame) -> Made | None:
     """`model.layers[2].norm = …`, where `model.layers[2]` is the very owner: said later than what its class says."""
-    lines = []
-    for node in ast.walk(frame.source.tree):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
+    lines: list[int] = []
+    assignments = [node for node in ast.walk(frame.source.tree) if isinstance(node, ast.Assign)]
+    for node in assignments:
+        for target in node.targets:
             if isinstance(target, ast.Attribute | ast.Subscript) and _sets_part(target, step) and not _is_own(target):
                 owner = resolve(target.value, frame)
                 lines += [node.lineno] if owner is not None and owner.value is step.owner else []

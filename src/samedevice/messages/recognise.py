@@ -34,6 +34,8 @@ class Recognised:
     start: int
     end: int
     """Where in the text it stands."""
+    certain: bool = True
+    """False where the text alone may as well speak of dtypes: it names two types, and both on one device."""
 
     @property
     def operator(self) -> str | None:
@@ -77,6 +79,7 @@ def recognise(text: str) -> Recognised | None:
         cause=template.cause,
         start=match.start(),
         end=match.end(),
+        certain=not _speaks_of_dtypes(values),
     )
 
 
@@ -86,8 +89,11 @@ def _last_match(template: Template, text: str) -> list[re.Match[str]]:
 
 
 def _places(template: Template, values: Mapping[str, str]) -> dict[str, str]:
-    places = {operand.format(**values): values[place] for operand, place in template.places}
+    places = {operand.format(**values): _device_at(place, values) for operand, place in template.places}
+    told = {place for _, place in template.places}
     for name, value in values.items():
+        if name in told:
+            continue
         # "input_type" and the like name a device only through a tensor's type.
         device = _device_of_type(value) if name.endswith("_type") else None
         if device is not None:
@@ -95,6 +101,19 @@ def _places(template: Template, values: Mapping[str, str]) -> dict[str, str]:
                 device
             )
     return places
+
+
+def _device_at(place: str, values: Mapping[str, str]) -> str:
+    if place.startswith("="):
+        return place.removeprefix("=")
+    if place.endswith("type"):
+        return _device_of_type(values[place]) or ""
+    return values[place].lower() if place.endswith("backend") else values[place]
+
+
+def _speaks_of_dtypes(values: Mapping[str, str]) -> bool:
+    types = [value for name, value in values.items() if name.rpartition("_")[2] == "type"]
+    return len(types) > 1 and len(set(map(_device_of_type, types))) == 1
 
 
 def _device_of_type(name: str) -> str | None:

@@ -38,7 +38,10 @@ class Template:
     until: tuple[int, int] | None = None
     """The first version that no longer does."""
     places: tuple[tuple[str, str], ...] = ()
-    """What is where: (operand, name of the place that holds its device); `{name}` takes the operand from a place."""
+    """What is where: (operand, name of the place that holds its device, or "=" and the device itself).
+
+    `{name}` takes the operand from a place; a place may also hold a tensor's type or a backend.
+    """
     cause: str | None = None
     """Slug of the cause, where the message alone settles it."""
 
