@@ -1,7 +1,9 @@
+import io
 import queue
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 import torch
@@ -32,32 +34,102 @@ def differences(before, after):
                 yield f"{owner}.{name}"
 
 
-def use_devices():
-    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.LSTM(3, 2)).to("cuda")
-    optimizer = torch.optim.Adam(model.parameters())
-    model(torch.randn(2, 3, device="cuda:0"))[0].sum().backward()
-    optimizer.step()
-    torch.cuda.synchronize()
+def use_devices(kind):
+    """Much of what a script does: each of it replaces, registers or remembers something."""
+    device = torch.device(kind)
+    model = torch.nn.Sequential(torch.nn.Conv1d(3, 3, 1), torch.nn.BatchNorm1d(3)).to(device)
+    optimizer, scaler = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler(kind)
+    with torch.autocast(kind, dtype=torch.bfloat16):
+        loss = model(torch.randn(2, 3, 4, device=device)).float().sum()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    torch.nn.LSTM(3, 2).to(device)(torch.randn(2, 3, device=device))
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    torch.load(file)
+    torch.manual_seed(0)
+    torch.randn(2, device=device, generator=torch.Generator(device))
+    for batch in torch.utils.data.DataLoader(torch.zeros(4, 2), pin_memory=True):
+        batch.to(device)
+    torch.accelerator.synchronize()
+    torch.accelerator.current_stream()
+    torch.vmap(lambda row: row * 2)(torch.ones(2, 2, device=device))
+    with torch.device(device):
+        torch.zeros(1)
+    torch.set_default_device(device)
+    assert repr(torch.ones(2)).endswith(f"device='{kind}:0')")
 
 
-def test_after_it_everything_is_as_it_was():
-    with samedevice.simulate("cuda:2"):  # imports what PyTorch imports late
-        use_devices()
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["cuda", "xpu", "mps", "npu", "hpu", "mtia"])
+def test_after_it_everything_is_as_it_was(kind):
+    with samedevice.simulate(kind):  # imports what PyTorch imports late
+        use_devices(kind)
     before = snapshot()
-    with samedevice.simulate("cuda:2"):
+    with samedevice.simulate(kind):
         assert list(differences(before, snapshot()))
-        use_devices()
+        use_devices(kind)
+    assert list(differences(before, snapshot())) == []
+    assert torch.zeros(1).device.type == "cpu"
+    assert torch._C._len_torch_dispatch_stack() == torch._C._len_torch_function_stack() == 0
+
+
+@pytest.fixture
+def before():
+    """What there was, with everything imported."""
+    with samedevice.simulate("cuda"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        use_devices("cuda")
+    return snapshot()
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_after_an_exception_everything_is_as_it_was(before, error):
+    def script():
+        with samedevice.simulate("cuda:2"):
+            torch.set_default_device("cuda")
+            raise error("on purpose")
+
+    with pytest.raises(error):
+        script()
+    assert list(differences(before, snapshot())) == []
+    assert torch.zeros(1).device.type == "cpu"
+
+
+def test_after_a_generator_that_nobody_finishes_everything_is_as_it_was(before):
+    def batches():
+        with samedevice.simulate("cuda:2"):
+            while True:
+                yield torch.zeros(1, device="cuda")
+
+    generator = batches()
+    assert next(generator).is_cuda
+    generator.close()
     assert list(differences(before, snapshot())) == []
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
-def test_after_an_exception_everything_is_as_it_was(error):
-    with samedevice.simulate("cuda"):
-        use_devices()
-    before = snapshot()
-    with pytest.raises(error), samedevice.simulate("cuda:2"):
-        raise error("on purpose")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_after_an_exception_in_a_thread_everything_is_as_it_was(before):
+    def work():
+        raise ValueError(f"on purpose, on {torch.zeros(1, device='cuda').device}")
+
+    with samedevice.simulate("cuda:2"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
     assert list(differences(before, snapshot())) == []
+
+
+def test_a_default_device_of_before_is_one_again():
+    torch.set_default_device("meta")
+    try:
+        with samedevice.simulate("cuda"):
+            torch.set_default_device("cuda")
+        assert torch.zeros(1).is_meta
+    finally:
+        torch.set_default_device(None)
 
 
 def test_after_it_there_is_no_device_again():

@@ -15,7 +15,7 @@ from samedevice.simulation.labels import LabelTable, is_active
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.patching import Patch
 
-__all__ = ["patches"]
+__all__ = ["DefaultDevice", "patches"]
 
 _Device: Any = torch.device
 
@@ -46,6 +46,35 @@ class _DeviceType(type):
 
     def __repr__(cls) -> str:
         return repr(_Device)
+
+
+class DefaultDevice:
+    """Takes back a default device that a script set and that exists no more.
+
+    Args:
+        kind: the kind of device that is simulated.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._before: torch.device | None = None
+
+    def install(self) -> None:
+        """Remember what was set before."""
+        self._before = _default_device()
+
+    def undo(self) -> None:
+        """Set that again, where now a simulated device is the default."""
+        default = _default_device()
+        if default is not None and default.type == self._kind and default != self._before:
+            torch.set_default_device(self._before)
+
+
+def _default_device() -> torch.device | None:
+    """What `torch.set_default_device` set in this thread: torch/__init__.py, `_GLOBAL_DEVICE_CONTEXT`, 2.6 to 2.14."""
+    context = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
+    found: torch.device | None = getattr(context, "device", None)
+    return found
 
 
 def patches(machine: Machine, labels: LabelTable) -> Iterator[Patch]:

@@ -24,6 +24,7 @@ from samedevice.simulation import (
     storages,
     tensors,
     threads,
+    tracebacks,
     warned,
 )
 from samedevice.simulation import labels as labels_module
@@ -86,7 +87,7 @@ def _running(made: Machine, machine: str) -> Iterator[Machine]:
     try:
         with (
             # Not among the suspended: other threads go on while one imports.
-            Applied([labels.default]),
+            Applied([labels.default, device_type.DefaultDevice(made.kind)]),
             Applied(_patches(made, labels, edges, mode)) as patches,
             imports_of_torch(patches),
             mode.entered(),
@@ -116,4 +117,5 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from threads.patches(mode)
     yield from scripting.patches(machine, labels, mode)
     yield from higher_order.patches()
+    yield from tracebacks.patches()
     yield from warned.patches()
