@@ -84,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="*", default=list(DEFAULT))
     parser.add_argument("--findings", action="store_true")
-    parser.add_argument("--runs", default="torch_geometric", metavar="PACKAGE")
+    parser.add_argument("--runs", default="accelerate", metavar="PACKAGE")
     parser.add_argument("--torchfix", metavar="PYTHON")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
