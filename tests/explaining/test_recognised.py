@@ -1,4 +1,4 @@
-"""`explain` on the error lines of all ages, in the forms in which people paste them; what is no device fault is None."""
+"""`explain` on error lines of all ages, in the forms in which people paste them; what is no device fault is None."""
 
 import textwrap
 
@@ -210,10 +210,10 @@ FORMS = {
     "pytest": "    def forward(self, x):\n>       return x + self.pe\nE       "
     + ERROR
     + "\n\nnet.py:31: RuntimeError",
-    "loguru": '2024-05-01 | ERROR | __main__:<module>:12 - failed\n\n> File "/home/me/proj/net.py", line 31, in forward\n'
+    "loguru": '2024-05-01 | ERROR | __main__:12 - failed\n\n> File "/home/me/proj/net.py", line 31, in forward\n'
     "    return x + self.pe\n           │   └ <Net>\n           └ tensor\n\n" + ERROR,
     "truncated": '  File "/home/me/proj/net.py", line 31, in forward\n' + ERROR,
-    "cut in the middle": 'line 3, in x\n    ...\n  File "/home/me/proj/net.py", line 31, in forward\n    retur\n' + ERROR,
+    "cut in the middle": 'line 3, in x\n  File "/home/me/proj/net.py", line 31, in forward\n    retur\n' + ERROR,
     "crlf": (FRAMES.format(root="C:\\proj\\") + ERROR).replace("\n", "\r\n"),
     "ansi colours": FRAMES.format(root="/home/me/proj/").replace("line 31", "line \x1b[35m31\x1b[0m") + ERROR,
     "ipython of old": "RuntimeError  Traceback (most recent call last)\n<ipython-input-12-bb8ae99f70ba> in <module>\n"

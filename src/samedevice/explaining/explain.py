@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from typing import cast
 
 from samedevice.explaining.describing import finding_from, finding_from_message, location_of
 from samedevice.explaining.diagnosing.diagnose import diagnose
@@ -42,7 +43,9 @@ def explain(fault: BaseException | str, *, origins: Origins | None = None) -> Fi
         The finding, or None where `fault` is no device fault. Nothing in it refers to a tensor, a frame or a module.
     """
     try:
-        return explain_text(fault) if is_kind(fault, str) else _explain_exception(fault, origins)
+        if is_kind(fault, str):
+            return explain_text(fault)
+        return _explain_exception(cast("BaseException", fault), origins)
     except Exception:
         # Whatever goes wrong while explaining must not stand in front of the user's own error.
         return _from_message(fault)
@@ -64,11 +67,13 @@ def _explain_exception(error: BaseException, origins: Origins | None) -> Finding
 
 def _from_message(fault: BaseException | str) -> Finding | None:
     with contextlib.suppress(Exception):
-        for each in (fault,) if is_kind(fault, str) else chain_of(fault):
-            recognised = recognise(each if is_kind(each, str) else text_of(each))
+        if is_kind(fault, str):
+            said = recognise(fault)
+            return finding_from_message(fault, said) if said is not None and said.certain else None
+        for each in chain_of(cast("BaseException", fault)):
+            recognised = recognise(text_of(each))
             if recognised is not None and recognised.certain:
-                finding = finding_from_message(each, recognised)
-                return finding if is_kind(each, str) else _placed(finding, each)
+                return _placed(finding_from_message(each, recognised), each)
     return None
 
 
