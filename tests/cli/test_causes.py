@@ -1,4 +1,4 @@
-from samedevice.causes.catalogue import all_causes
+from samedevice.causes.catalogue import all_causes, all_smells
 from samedevice.cli.main import main
 
 
@@ -6,7 +6,7 @@ def test_all_of_them(capsys):
     assert main(["causes"]) == 0
     lines = capsys.readouterr().out.splitlines()
     heads = [line.split()[:2] for line in lines if not line.startswith(" ")]
-    assert heads == [[cause.code, cause.slug] for cause in all_causes()]
+    assert heads == [[cause.code, cause.slug] for cause in (*all_causes(), *all_smells())]
     assert max(map(len, lines)) <= 100
 
 
@@ -26,6 +26,6 @@ def test_one_with_its_examples(capsys):
 
 
 def test_every_cause_prints(capsys):
-    for cause in all_causes():
+    for cause in (*all_causes(), *all_smells()):
         assert main(["causes", cause.code]) == 0
     assert "\x1b" not in capsys.readouterr().out

@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
 
 
 def _all() -> Iterator[str]:
-    for cause in catalogue.all_causes():
+    for cause in (*catalogue.all_causes(), *catalogue.all_smells()):
         head = f"{cause.code}  {cause.slug:<25} "
         yield from wrap(shown(cause.summary), 100, first=head, later=" " * len(head))
 
