@@ -52,7 +52,8 @@ def explain(fault: BaseException | str, *, origins: Origins | None = None) -> Fi
 
 
 def _explain_exception(error: BaseException, origins: Origins | None) -> Finding | None:
-    for each in chain_of(error):
+    # A library that catches a refused operator words it anew: what was attached to the first says more.
+    for each in sorted(chain_of(error), key=lambda each: fault_of(each) is None):
         recognised = recognise(text_of(each))
         if recognised is not None or fault_of(each) is not None:
             evidence = gather(each, recognised, origins)

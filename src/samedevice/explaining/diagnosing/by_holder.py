@@ -184,7 +184,7 @@ def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> V
     name = f"a {kind.__name__}"
     if _keeps_score(kind):
         return Verdict("metric-state", f"it is state of {name}, which collects results and is no module", container)
-    if _moves_parts(step, evidence.expected) or _is_beside_moved(step.owner, evidence):
+    if _moves_parts(step, evidence) or _is_beside_moved(step.owner, evidence):
         return Verdict("nested-batch", f"what is beside it was moved; this {kind.__name__}'s was not", container)
     return Verdict("plain-attribute", f"{name} is no module: nothing moves what it holds", container)
 
@@ -195,11 +195,11 @@ def _keeps_score(kind: type) -> bool:
     return bool(collects) or (bool(_METRIC.search(kind.__name__)) and bool(methods & {"update", "add", "compute"}))
 
 
-def _moves_parts(step: Step, expected: str) -> bool:
-    """Whether sister tensors are where this one should be, or its class has a `.to` of its own."""
+def _moves_parts(step: Step, evidence: Evidence) -> bool:
+    """Whether sister tensors were moved to where this one should be, or its class has a `.to` of its own."""
     sisters = [value for key, value in instance_dict(step.owner).items() if key != step.key and is_tensor(value)]
     own_move = any("to" in vars(base) or "cuda" in vars(base) for base in type(step.owner).__mro__)
-    return own_move or any(device_of(sister) == expected for sister in sisters)
+    return own_move or any(device_of(each) == evidence.expected and _was_moved(each, evidence) for each in sisters)
 
 
 def _is_beside_moved(owner: object, evidence: Evidence) -> bool:
