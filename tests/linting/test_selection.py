@@ -65,3 +65,30 @@ def test_gitignore_of_the_checkout_holds_for_a_folder_inside_it(project):
     subprocess.run(["git", "init", "-q"], check=True)
     (project / ".gitignore").write_text("data_two.py\n")
     assert names(["pkg"]) == ["pkg/c.py", "pkg/generated/d.py", "pkg/generated/keep.py"]
+
+
+def test_notebooks_are_taken_and_their_checkpoints_are_not(project):
+    for name in ("pkg/n.ipynb", "pkg/.ipynb_checkpoints/n-checkpoint.ipynb"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("{}")
+    assert names(["pkg"]) == [
+        "pkg/c.py",
+        "pkg/data_two.py",
+        "pkg/generated/d.py",
+        "pkg/generated/keep.py",
+        "pkg/n.ipynb",
+    ]
+
+
+def test_a_checkout_inside_a_checkout_has_its_own_rules(project):
+    for folder in (project, project / "deep"):
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    (project / ".gitignore").write_text("z.py\na.py\n")
+    assert "a.py" not in names(["."])
+    assert [name for name in names(["."]) if name.endswith("z.py")] == ["deep/x/skip/z.py", "deep/x/y/z.py"]
+
+
+def test_a_file_named_by_a_commit_hook_is_passed_by_where_it_is_excluded(project):
+    config = Config(exclude=("legacy",))
+    assert [path.name for path in select_files(["legacy/g.py", "a.py"], config, force_exclude=True)] == ["a.py"]
+    assert [path.name for path in select_files(["legacy", ".venv"], config, force_exclude=True)] == []

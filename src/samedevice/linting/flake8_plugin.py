@@ -42,8 +42,13 @@ class Faults:
         if "torch" not in self._text:
             return
         from samedevice.linting.checking import check
+        from samedevice.linting.source import SourceError
 
-        for finding in check(self._text, self._file, smells=self._smells).findings:
+        try:
+            findings = check(self._text, self._file, smells=self._smells).findings
+        except SourceError:  # flake8 names what is no Python by itself
+            return
+        for finding in findings:
             at = finding.location
             if at is not None and finding.code.startswith("SD3") is self._smells:
                 yield at.line, (at.column or 1) - 1, f"{finding.code} {finding.message}", type(self)
