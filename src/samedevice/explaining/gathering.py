@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from samedevice.explaining.diagnosing.evidence import Evidence
+from samedevice.explaining.diagnosing.evidence import Evidence, spanning_model
 from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, text_of, user_frames
-from samedevice.explaining.live import device_of, is_tensor, requires_grad, same_storage, storage_key
+from samedevice.explaining.live import device_of, is_parameter, is_tensor, requires_grad, same_storage, storage_key
 from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
 from samedevice.explaining.operands import Seen, operands_of_fault, placed
 from samedevice.explaining.replayed import in_replica, replayed_frames
@@ -46,6 +46,7 @@ def gather(error: BaseException, recognised: Recognised | None, origins: Origins
             lambda one: _suspicion(one, suspects.get(id(one)), origins),
         )
         evidence.suspect = _before_copy(_wrong_one(evidence.side, suspects, frames, origins), frames, origins)
+        _blame_what_flows(evidence, suspects)
         evidence.suspect = _result_itself(evidence.suspect, evidence.side, recognised)
     if evidence.suspect is not None:
         evidence.made = where_made(evidence.suspect, origins)
@@ -65,6 +66,18 @@ def _result_itself(suspect: Suspect | None, side: Side | None, recognised: Recog
         return suspect
     frame = suspect.frame
     return Suspect(frame.source.text_of(inner), frame, wrong.tensor, suspect.device, None, inner)
+
+
+def _blame_what_flows(evidence: Evidence, suspects: dict[int, Suspect | None]) -> None:
+    """Between the parts of a model that is spread on purpose, the data goes to the part, not the part to the data."""
+    suspect, side = evidence.suspect, evidence.side
+    if suspect is None or side is None or suspect.holder is None or "cpu" in (suspect.device, side.expected):
+        return
+    flowing = tuple(one for one in evidence.seen if one.device == side.expected and not is_parameter(one.tensor))
+    found = next((each for one in flowing if (each := suspects.get(id(one))) is not None), None)
+    if suspect.holder.kind == "parameter" and found is not None and spanning_model(evidence) is not None:
+        evidence.side = Side(flowing, suspect.device, f"the parameters of that part are on {suspect.device}")
+        evidence.suspect = found
 
 
 def _accountable(seen: Sequence[Seen], operation: str) -> list[Seen]:

@@ -7,7 +7,15 @@ import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
 from samedevice.explaining.drawn_from import drawn_from
-from samedevice.explaining.live import device_of, instance_dict, is_module, is_tensor, tensors_of_module
+from samedevice.explaining.live import (
+    device_of,
+    instance_dict,
+    is_module,
+    is_optimizer,
+    is_parameter,
+    is_tensor,
+    tensors_of_module,
+)
 from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve, search_all
@@ -49,7 +57,7 @@ def _second_copy(evidence: Evidence) -> Verdict | None:
     """Averaged or target weights, kept beside the model by an object of their own."""
     route = evidence.suspect.route if evidence.suspect is not None else None
     home = evidence.home()
-    if route is not None and home is None and route.steps and _SECOND.search(route.base):
+    if route is not None and home is None and ((route.steps and _SECOND.search(route.base)) or _copies(evidence)):
         name = route.container().text
         return Verdict(
             "second-model-not-moved", f"{name} keeps weights of a second model, which move with no other", name
@@ -60,6 +68,14 @@ def _second_copy(evidence: Evidence) -> Verdict | None:
         return None
     name = route.container().text
     return Verdict("second-model-not-moved", f"{name} keeps weights of a second model, which move with no other", name)
+
+
+def _copies(evidence: Evidence) -> bool:
+    """Whether it is a copy of a parameter, kept in a variable: taken where the model was at that time."""
+    if evidence.origins is None or evidence.made is None or evidence.made.event != "copied":
+        return False
+    source = evidence.origins.source_of(evidence.value)
+    return source is not None and is_parameter(source) and device_of(source) == evidence.expected
 
 
 def _drawn(evidence: Evidence) -> Verdict | None:
@@ -181,7 +197,7 @@ def _is_loss_alone(evidence: Evidence, owner: object) -> bool:
 
 def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> Verdict:
     kind = type(step.owner)
-    name = f"a {kind.__name__}"
+    name = f"{'an' if kind.__name__[:1] in 'AEIOU' else 'a'} {kind.__name__}"
     if _keeps_score(kind):
         return Verdict("metric-state", f"it is state of {name}, which collects results and is no module", container)
     if _moves_parts(step, evidence) or _is_beside_moved(step.owner, evidence):
@@ -220,7 +236,11 @@ def _lasting_home(evidence: Evidence) -> tuple[Step, Route] | None:
     routes = [suspect.route] if suspect.route is not None else []
     for route in [*routes, *evidence.homes_elsewhere()]:
         step = next((step for step in reversed(route.steps) if step.kind != "item"), None)
-        if step is not None and step.kind == "attribute" and not _is_namespace(step.owner):
+        if (
+            step is not None
+            and step.kind == "attribute"
+            and not (_is_namespace(step.owner) or is_optimizer(step.owner))
+        ):
             return step, route
     return None
 

@@ -41,7 +41,7 @@ def _optimizer_state(evidence: Evidence) -> Verdict | None:
     for step in steps:
         if is_optimizer(step.owner) and step.kind == "attribute" and step.key == "state":
             return Verdict("optimizer-state", "it is state of the optimizer, which no `.to()` of the model moves")
-    if is_tensor(evidence.value):
+    if is_tensor(evidence.value) and not any(is_module(step.owner) for step in steps):
         for step in steps:
             if _is_wrapped_optimizer(step.owner):
                 name = route.container().text if route is not None else None
@@ -144,10 +144,12 @@ def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
         return None  # a single tensor of a module that is elsewhere: it was put there apart
     if evidence.made is not None and evidence.made.event == "loaded" and evidence.device != "cpu":
         return Verdict("checkpoint-map-location", f"torch.load put {wrong} back on {evidence.device}", wrong)
-    if on_expected and len(devices) == 1:
-        reason = f"{on_expected[0].text} is on {evidence.expected}; {name} is on {evidence.device}"
-        return Verdict("second-model-not-moved", reason, wrong)
     outside = _named_outside(evidence, module) if name == wrong == "self" else None
+    if on_expected and len(devices) == 1:
+        known = outside.name if outside is not None else name
+        reason = f"{on_expected[0].text} is on {evidence.expected}; {known} is on {evidence.device}"
+        made = in_source(outside) if outside is not None else None
+        return Verdict("second-model-not-moved", reason, known if outside is not None else wrong, made)
     known = outside.name if outside is not None else wrong
     reason = f"{known} is on {evidence.device}, its input on {evidence.expected}"
     was_moved = evidence.made is not None and evidence.made.event == "moved"

@@ -49,7 +49,8 @@ def _model_on(evidence: Evidence, device: str) -> str | None:
 
 
 def _default_device(evidence: Evidence) -> Verdict | None:
-    if evidence.device != "cpu":
+    holder = evidence.suspect.holder if evidence.suspect is not None else None
+    if evidence.device != "cpu" or (holder is not None and holder.kind == "parameter"):
         return None
     for made, part in ((evidence.made, _making_expression(evidence)), (evidence.root, None)):
         if made is None or made.event in ("moved", "loaded") or _comes_from_a_loop(evidence, made):

@@ -28,7 +28,20 @@ def factory(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | No
     device = device_at(evidence, made)
     if call is None or device is None:
         return at_use(evidence, verdict, made)
-    return as_fix(with_keyword(made.source, call, "device", device))
+    return _together(made, device) or as_fix(with_keyword(made.source, call, "device", device))
+
+
+def _together(made: Made, device: str) -> Fix | None:
+    """`return torch.zeros(n), torch.zeros(n)`: what is made side by side goes to one device side by side."""
+    value = getattr(made.statement, "value", None)
+    parts = value.elts if isinstance(value, ast.Tuple) else []
+    calls = [part for part in parts if isinstance(part, ast.Call) and factory_call(part, made.source) is part]
+    if len(calls) < 2 or len(calls) < len(parts) or not isinstance(value, ast.Tuple):
+        return None
+    texts = [made.source.text_of(call) for call in calls]
+    given = [f"{text[:-1].rstrip().rstrip(',')}, device={device})" for text in texts]
+    bracketed = made.source.text_of(value).startswith("(")
+    return as_fix(replace_node(made.source, value, f"({', '.join(given)})" if bracketed else ", ".join(given)))
 
 
 def recurrent(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:

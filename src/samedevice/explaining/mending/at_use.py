@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
@@ -38,11 +39,24 @@ def _what_lent(node: ast.expr, device: str, frame: UserFrame) -> ast.expr:
     """The one tensor of an expression that lends it its device: `table` of `0.5 * table`."""
     if isinstance(node, ast.Call | ast.Subscript | ast.Name | ast.Attribute):
         return node
+    parts = list(_outermost(node))
     named = [
-        inner for inner in ast.walk(node) if isinstance(inner, ast.Name | ast.Attribute | ast.Subscript)
+        inner for inner in parts
         if (route := resolve(inner, frame)) is not None and is_tensor(route.value) and device_of(route.value) == device
     ]  # fmt: skip
-    return named[0] if len(named) == 1 else node
+    calls = [inner for inner in parts if isinstance(inner, ast.Call)]
+    found = named or calls
+    return found[0] if len(found) == 1 else node
+
+
+def _outermost(node: ast.expr) -> Iterator[ast.expr]:
+    """The names, look-ups and calls of an expression that are in no other one."""
+    if isinstance(node, ast.Call | ast.Subscript | ast.Name | ast.Attribute):
+        yield node
+        return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield from _outermost(child)
 
 
 def _is_written(evidence: Evidence, one: Seen) -> bool:

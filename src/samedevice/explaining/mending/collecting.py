@@ -9,6 +9,7 @@ from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import shape_of
 from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
 from samedevice.explaining.routes import resolve
+from samedevice.explaining.syntax import call_name
 from samedevice.findings import Fix
 
 __all__ = ["collected_on_cpu"]
@@ -34,6 +35,9 @@ def collected_on_cpu(node: ast.expr, frame: UserFrame, copy: str) -> Fix | None:
     appends = [each for each in added if each is not None]
     if len(appends) == 1 and len(added) == 1 and len(read) <= 2:
         value = appends[0]
+        if numbers and isinstance(value, ast.Call) and call_name(value) == "detach":
+            kept = value.func.value if isinstance(value.func, ast.Attribute) else value
+            return as_fix(replace_node(source, value, f"{enclosed(source, kept)}{copy}"))
         return as_fix(replace_node(source, value, f"{enclosed(source, value)}{copy}"))
     return as_fix(replace_node(source, node, f"[each{copy} for each in {name}]"))
 

@@ -14,8 +14,10 @@ from samedevice.explaining.live import (
     is_module,
     is_parameter,
     is_tensor,
+    shape_of,
     tensors_of_module,
 )
+from samedevice.explaining.operands import leaves
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Function, Source
 
@@ -91,11 +93,33 @@ def device_in_source(source: Source, line: int) -> str | None:
     named = next((name for name in _NAMES[:3] if name in names), None)
     return (
         named
+        or _measured_there(source, line)
         or _of_self(function, line)
+        or _of_class(source, line, names)
         or _said_elsewhere(function, names)
         or _of_measured(function, names)
         or _of_parameters(source, line, names)
     )
+
+
+def _measured_there(source: Source, line: int) -> str | None:
+    """`x.device` where the very statement asks for `x.shape` or `x.size(0)`."""
+    for node in ast.walk(source.statement_at(line) or ast.Pass()):
+        if isinstance(node, ast.Attribute) and node.attr in ("shape", "size") and isinstance(node.value, ast.Name):
+            return f"{node.value.id}.device"
+    return None
+
+
+def _of_class(source: Source, line: int, names: list[str]) -> str | None:
+    """`self.device` where a method of the same class sets it."""
+    definition = source.class_at(line)
+    if names[:1] != ["self"] or definition is None or getattr(source.function_at(line), "name", "") == "__init__":
+        return None
+    for node in ast.walk(definition):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Attribute) and ast.unparse(target) == "self.device":
+                return "self.device"
+    return None
 
 
 def _said_elsewhere(function: ast.AST, names: list[str]) -> str | None:
@@ -138,6 +162,11 @@ def device_of_neighbour(evidence: Evidence) -> str | None:
         route = resolve(one.node, frame) if one.node is not None else None
         if route is not None and is_tensor(route.value):
             return f"{route.text}.device"
+        if route is None and one.node is not None:
+            read = [leaf for leaf in leaves(one.node, frame) if is_tensor(leaf.value)]
+            lent = next((leaf for leaf in read if device_of(leaf.value) == one.device and shape_of(leaf.value)), None)
+            if lent is not None:
+                return f"{lent.text}.device"
         if (
             one.route is not None
             and one.route.frame is frame

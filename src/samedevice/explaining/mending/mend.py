@@ -46,7 +46,8 @@ def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
             "trace the module on the device that it will run on, or script it"
         )
     mender = _BY_MESSAGE.get(evidence.kind) or _MENDERS.get(verdict.slug, at_use)
-    reordered = after_the_move(evidence) if verdict.slug in _MADE_OF_A_MODEL else None
+    copied = verdict.slug in _MADE_OF_A_MODEL or (made is not None and made.event == "copied")
+    reordered = after_the_move(evidence) if copied else None
     fix = reordered or mender(evidence, verdict, made) or at_use(evidence, verdict, made)
     return fix or _SENTENCES_BY_MESSAGE.get(evidence.kind) or _SENTENCES.get(verdict.slug)
 
@@ -71,6 +72,8 @@ _MENDERS: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] = {
     "generator-device": generators.generator,
     "checkpoint-map-location": at_making.map_location,
     "metric-state": at_making.accumulated,
+    "nested-batch": moving.in_own_move,
+    "split-model": moving.to_next_part,
     "stale-cache": at_making.guard,
     "optimizer-state": optimizers.synced,
     "optimizer-stale-params": at_making.stale_optimizer,

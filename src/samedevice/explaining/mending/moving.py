@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.flow import binding_of
+from samedevice.explaining.flow import Suspect, binding_of
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import is_module, is_tensor, requires_grad
-from samedevice.explaining.making import is_guarded, makes_module
+from samedevice.explaining.live import instance_dict, is_module, is_tensor, requires_grad
+from samedevice.explaining.making import fixed_device, is_guarded, makes_module
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.collecting import collected_on_cpu
-from samedevice.explaining.mending.devices_in_scope import device_in_frame, moves_by_cuda
+from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, moves_by_cuda
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
 from samedevice.explaining.mending.ordering import loops_around, variables_of
 from samedevice.explaining.mending.registering import module_list
-from samedevice.explaining.routes import resolve
+from samedevice.explaining.routes import Route, resolve
 from samedevice.explaining.sources import Source
-from samedevice.explaining.syntax import bindings_of, is_discarded_move, is_forgotten_move
-from samedevice.explaining.where_made import Made, forgetting_loop
+from samedevice.explaining.syntax import bindings_of, is_discarded_move, is_forgotten_move, move_calls
+from samedevice.explaining.where_made import Made, forgetting_loop, in_source, only_assignment
 from samedevice.findings import Fix
 
 
@@ -107,7 +107,9 @@ def moved_module(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
         return None
     if any(step.kind == "item" for step in route.steps):
         return module_list(evidence, verdict, made)
-    return _where_constructed(evidence, made) or _outside(evidence) or _before_use(evidence, verdict)
+    return (
+        _where_constructed(evidence, made) or _outside(evidence) or _before_use(evidence, verdict) or _as_part(evidence)
+    )
 
 
 def _where_constructed(evidence: Evidence, made: Made | None) -> Fix | None:
@@ -127,6 +129,22 @@ def _where_constructed(evidence: Evidence, made: Made | None) -> Fix | None:
             if fix is not None:
                 return fix
     return None
+
+
+def _where_kept(evidence: Evidence) -> Fix | None:
+    """`self.teacher = teacher.eval()` gets `.to(self.device)`, where an object keeps a module that it was given."""
+    steps = evidence.steps() if evidence.suspect is not None else ()
+    if evidence.suspect is None or not steps or is_module(steps[0].owner) or steps[0].kind != "attribute":
+        return None
+    made = only_assignment(steps[0])
+    statement = made.statement if made is not None else None
+    if made is None or not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+        return None
+    if not isinstance(statement.targets[0], ast.Attribute) or list(move_calls(statement.value)):
+        return None
+    device = device_in_source(made.source, made.line)
+    value = enclosed(made.source, statement.value)
+    return as_fix(replace_node(made.source, statement.value, f"{value}.to({device})")) if device is not None else None
 
 
 def _moved_at(statement: ast.Assign, frame: UserFrame, expected: str) -> Fix | None:
@@ -151,6 +169,32 @@ def _outside(evidence: Evidence) -> Fix | None:
             if fix is not None:
                 return fix
     return None
+
+
+def _as_part(evidence: Evidence) -> Fix | None:
+    """The model that the module became a part of is moved once more, before it is used."""
+    route = evidence.suspect.route if evidence.suspect is not None else None
+    start = (route.steps[0].owner if route.steps else route.value) if route is not None else None
+    for frame in evidence.frames:
+        statement = frame.statement
+        named = [name for name, value in frame.frame.f_locals.items() if is_module(value) and _holds(value, start)]
+        name = next((name for name in named if name not in ("self", "cls")), None)
+        if name is None or statement is None:
+            continue
+        device = device_in_frame(frame, evidence.expected, frame.line)
+        by_cuda = (device is None or device.startswith("next(")) and moves_by_cuda(frame.source)
+        if device is None and not by_cuda:
+            continue
+        before = _first_of_loops(frame, statement, (name, device or name))
+        return as_fix(insert_before(frame.source, before, f"{name}.cuda()" if by_cuda else f"{name}.to({device})"))
+    return None
+
+
+def _holds(outer: object, inner: object) -> bool:
+    children = instance_dict(outer).get("_modules")
+    return outer is inner or (
+        isinstance(children, dict) and any(_holds(child, inner) for child in dict.values(children))
+    )
 
 
 def _before_use(evidence: Evidence, verdict: Verdict) -> Fix | None:
@@ -224,3 +268,50 @@ def _is_tensor_itself(node: ast.expr, frame: UserFrame) -> bool:
     """Whether the expression is the tensor itself and not a list or object that holds it."""
     route = resolve(node, frame)
     return route is None or is_tensor(route.value)
+
+
+def in_own_move(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """The class's own `to` moves the field that it hands on as it was: `self.mask` becomes `self.mask.to(device)`."""
+    steps = evidence.steps()
+    step = steps[-1] if steps else None
+    for frame in evidence.frames if step is not None and step.kind == "attribute" and is_tensor(evidence.value) else ():
+        definition = frame.source.class_named(name_of_type(step.owner)) if step is not None else None
+        for method in definition.body if definition is not None else ():
+            if isinstance(method, ast.FunctionDef) and method.name == "to" and len(method.args.args) == 2 and step:
+                return _field_moved(frame.source, method, str(step.key)) or at_use(evidence, verdict, made)
+    return at_use(evidence, verdict, made)
+
+
+def name_of_type(value: object) -> str:
+    """The name of the class of `value`."""
+    name: str = type.__dict__["__qualname__"].__get__(type(value))
+    return name
+
+
+def _field_moved(source: Source, method: ast.FunctionDef, field: str) -> Fix | None:
+    owner, device = (argument.arg for argument in method.args.args)
+    read = [
+        node for node in ast.walk(method)
+        if isinstance(node, ast.Attribute) and node.attr == field and isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Name) and node.value.id == owner
+    ]  # fmt: skip
+    if len(read) != 1:
+        return None
+    text = source.text_of(read[0])
+    return as_fix(replace_node(source, read[0], f"{text}.to({device})"))
+
+
+def to_next_part(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
+    """`self.stage1(h)` becomes `self.stage1(h.to("cuda:1"))`, with the device as the file says it for that part."""
+    frame, side = evidence.frame, evidence.side
+    wrong = [one for one in side.wrong if one.node is not None] if side is not None else []
+    parameter = next((one for one in evidence.seen if one.device == evidence.expected and one.route is not None), None)
+    if frame is None or parameter is None or parameter.route is None or len(wrong) != 1 or wrong[0].node is None:
+        return at_use(evidence, verdict, made)
+    steps = parameter.route.steps
+    placed = in_source(Suspect(parameter.route.text, frame, None, "", Route(frame, "self", "local", steps[:1], None)))
+    device = fixed_device(placed.statement) if placed is not None and steps else None
+    if not isinstance(device, ast.Constant) or device.value != evidence.expected or placed is None:
+        return at_use(evidence, verdict, made)
+    text = f"{enclosed(frame.source, wrong[0].node)}.to({placed.source.text_of(device)})"
+    return as_fix(replace_node(frame.source, wrong[0].node, text))

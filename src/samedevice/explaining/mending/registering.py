@@ -32,6 +32,8 @@ def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
         return at_use(evidence, verdict, made)
     if _times_set(definition, target.attr) > 1 or target.attr != home.key or _is_taken(definition, home):
         return at_use(evidence, verdict, made)
+    if call_name(statement.value) == "Parameter":
+        return at_use(evidence, verdict, made)  # it is registered, and what holds it was not moved
     value = parameter_of_moved(statement.value, made.source)
     if value is not None:
         return as_fix(replace_node(made.source, statement.value, value))
