@@ -12,7 +12,7 @@ import pytest
 
 import samedevice
 from samedevice.errors import UnknownDevice
-from samedevice.texts import Text, language, packed, say, say_number, shown, unpacked, with_parts
+from samedevice.texts import Text, language, listed, packed, say, say_number, shown, unpacked, with_parts
 
 PACKAGE = Path(samedevice.__file__).parent
 ASKED = ("SAMEDEVICE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
@@ -53,6 +53,21 @@ def test_it_is_shown_in_the_readers_language(chinese):
 )
 def test_numbers_have_the_plurals_of_the_language(chinese, number, english, translated):
     text = say_number("{number} tensor", "{number} tensors", number)
+    assert (text, shown(text)) == (english, translated)
+
+
+@pytest.mark.parametrize(
+    ("names", "most", "english", "translated"),
+    [
+        ([], None, "", ""),
+        (["a"], None, "a", "a"),
+        (["a", "b"], None, "a and b", "a 和 b"),
+        (["a", "b", "c"], 3, "a, b and c", "a, b 和 c"),
+        (list("abcdefg"), 3, "a, b, c and 4 more", "a, b, c 和另外 4 个"),
+    ],
+)
+def test_names_are_listed(chinese, names, most, english, translated):
+    text = listed(names, most)
     assert (text, shown(text)) == (english, translated)
 
 

@@ -18,11 +18,11 @@ import sys
 TYPE_CHECKING = False  # as type checkers know it: every command starts with this module, and few need typing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from gettext import GNUTranslations
     from typing import Any, TypeAlias
 
-__all__ = ["Text", "language", "packed", "say", "say_number", "shown", "unpacked", "with_parts"]
+__all__ = ["Text", "language", "listed", "packed", "say", "say_number", "shown", "unpacked", "with_parts"]
 
 ENGLISH = "en"
 SIMPLIFIED_CHINESE = "zh_CN"
@@ -79,6 +79,21 @@ def say_number(one: str, many: str, number: int, /, **values: Value) -> Text:
         The English sentence, which `shown` can translate with that language's own plurals.
     """
     return _text(one, many, number, {"number": number, **values})
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Names for a sentence: "a", "a and b", "a, b, c and 4 more".
+
+    Args:
+        names: in the order in which they are named.
+        most: how many are named; all of them where it is left out.
+    """
+    named = names if most is None else names[:most]
+    if len(named) < len(names):
+        return say("{names} and {number} more", names=", ".join(named), number=len(names) - len(named))
+    if len(named) > 1:
+        return say("{names} and {last}", names=", ".join(named[:-1]), last=named[-1])
+    return "".join(named)
 
 
 def shown(text: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from samedevice import texts
 from samedevice.causes.catalogue import SLUGS
 from samedevice.findings import Culprit, Finding, Fix, Operand, Placement
-from samedevice.texts import say
 
 __all__ = ["blame", "joins_any", "listed"]
 
@@ -70,10 +70,5 @@ def joins_any(placement: Placement) -> bool:
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Names for a sentence: "a", "a and b", "a, b, c and 4 more"."""
-    shown, rest = list(names[:most]), len(names) - most
-    if rest > 0:
-        return say("{names} and {number} more", names=", ".join(shown), number=rest)
-    if len(shown) > 1:
-        return say("{names} and {last}", names=", ".join(shown[:-1]), last=shown[-1])
-    return shown[0] if shown else ""
+    """The names that a sentence of a report has room for."""
+    return texts.listed(names, most)
