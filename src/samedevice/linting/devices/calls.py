@@ -108,7 +108,7 @@ def call(machine: Machine, callee: Value, arguments: Arguments, node: ast.AST) -
         return call(machine, callee.function, _completed(callee.arguments, arguments), node)
     if isinstance(callee, Instance) and callee.cls is not None:
         method = attributes.find(callee.cls, "__call__")
-        if method is not None:
+        if method is not None and isinstance(method[0], Function):
             return call(machine, attributes.read(machine, callee, "__call__", node), arguments, node)
     if isinstance(callee, Tensor) and not callee.certain:
         return module_calls.call_moved(machine, callee, arguments, node)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from samedevice.linting.devices.values import Either, Module, Tensor
 
-__all__ = ["all_inside", "registered"]
+__all__ = ["all_inside", "modules_inside", "registered"]
 
 
 def registered(module: Module) -> Iterator[Tensor | Module]:
@@ -18,12 +18,18 @@ def registered(module: Module) -> Iterator[Tensor | Module]:
             yield from value.options
 
 
-def all_inside(module: Module, seen: set[int] | None = None) -> set[int]:
+def modules_inside(module: Module) -> Iterator[Module]:
+    """A module and all modules in it, each once, however often it is shared."""
+    waiting, seen = [module], {id(module)}
+    while waiting:
+        found = waiting.pop()
+        yield found
+        for part in registered(found):
+            if isinstance(part, Module) and id(part) not in seen:
+                seen.add(id(part))
+                waiting.append(part)
+
+
+def all_inside(module: Module) -> set[int]:
     """A module and all modules in it, by id."""
-    seen = set() if seen is None else seen
-    if id(module) not in seen:
-        seen.add(id(module))
-        for part in registered(module):
-            if isinstance(part, Module):
-                all_inside(part, seen)
-    return seen
+    return {id(part) for part in modules_inside(module)}

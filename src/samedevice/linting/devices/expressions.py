@@ -12,7 +12,7 @@ from samedevice.linting.devices import attributes, calls, imports, operations, t
 from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import CPU, Place
-from samedevice.linting.devices.sequences import element_of, item_of, sequence, unpack
+from samedevice.linting.devices.sequences import LONGEST, element_of, item_of, sequence, unpack
 from samedevice.linting.devices.values import (
     NOTHING,
     UNKNOWN,
@@ -73,7 +73,7 @@ def _binary(machine: Machine, node: ast.BinOp) -> Value:
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _fold(node.op, left.value, right.value)
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(node.op, ast.Add):
-        if left.items is not None and right.items is not None:
+        if left.items is not None and right.items is not None and len(left.items) + len(right.items) <= LONGEST:
             return sequence([*left.items, *right.items], node)
         return Sequence(None, join_all([v for v in (left.element, right.element) if v is not UNKNOWN]), node=node)
     if isinstance(left, Sequence) and isinstance(node.op, ast.Mult):
@@ -180,7 +180,7 @@ def _tuple(machine: Machine, node: ast.Tuple | ast.List | ast.Set) -> Value:
             items.append(machine.evaluate(part))
             continue
         inner = machine.evaluate(part.value)
-        if not isinstance(inner, Sequence) or inner.items is None:
+        if not isinstance(inner, Sequence) or inner.items is None or len(items) + len(inner.items) > LONGEST:
             element = element_of(machine, inner, part)
             return Sequence(None, join_all([*items, element]), node=node, mutable=not isinstance(node, ast.Tuple))
         items.extend(inner.items)

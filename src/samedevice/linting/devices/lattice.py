@@ -23,6 +23,7 @@ from samedevice.linting.devices.values import (
 __all__ = ["as_place", "join", "join_all", "same_place"]
 
 _MOST_OPTIONS = 4
+_DEEPEST = 8
 
 
 def as_place(value: Value) -> Location | None:
@@ -54,14 +55,16 @@ def join_all(values: Iterable[Value]) -> Value:
     return UNKNOWN if joined is None else joined
 
 
-def join(a: Value, b: Value) -> Value:
-    """What is known of a value that is `a` or `b`.
+def join(a: Value, b: Value, depth: int = 0) -> Value:
+    """What is known of a value that is `a` or `b`; of what is nested deeply, nothing.
 
     Devices are the exception to caution: where one of them is the CPU the other one is meant, because "cuda where
     available, else cpu" is one device as far as a bug on CUDA is concerned.
     """
     if a is b or b is NOTHING:
         return a
+    if depth > _DEEPEST:
+        return UNKNOWN
     if a is NOTHING:
         return b
     if isinstance(a, Tensor) and isinstance(b, Tensor):
@@ -73,10 +76,10 @@ def join(a: Value, b: Value) -> Value:
     if isinstance(a, Device | Constant) and isinstance(b, Device | Constant):
         return _join_devices(a, b)
     if isinstance(a, Sequence) and isinstance(b, Sequence):
-        return _join_sequences(a, b)
+        return _join_sequences(a, b, depth + 1)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        shared = {key: join(a.entries[key], b.entries[key]) for key in a.entries.keys() & b.entries.keys()}
-        return Mapping(shared, join(a.element, b.element), a.held, a.node, a.cls)
+        shared = {key: join(a.entries[key], b.entries[key], depth + 1) for key in a.entries.keys() & b.entries.keys()}
+        return Mapping(shared, join(a.element, b.element, depth + 1), a.held, a.node, a.cls)
     return _join_with_none(a, b)
 
 
@@ -109,16 +112,16 @@ def _join_devices(a: Device | Constant, b: Device | Constant) -> Value:
     return Device(None)
 
 
-def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
+def _join_sequences(a: Sequence, b: Sequence, depth: int) -> Sequence:
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
+        items = tuple(join(x, y, depth) for x, y in zip(a.items, b.items, strict=True))
         return Sequence(items, join_all(items), a.held, a.node, a.mutable)
     # An empty list tells nothing about what a filled one holds.
     if a.items == ():
         return replace(b, items=None)
     if b.items == ():
         return replace(a, items=None)
-    return Sequence(None, join(a.element, b.element), a.held, a.node, a.mutable)
+    return Sequence(None, join(a.element, b.element, depth), a.held, a.node, a.mutable)
 
 
 def _join_with_none(a: Value, b: Value) -> Value:

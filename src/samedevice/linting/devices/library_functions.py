@@ -242,10 +242,10 @@ def _copied(value: Value, memo: dict[int, Value]) -> Value:
         instance = memo[id(value)] = replace(value, attributes={})
         instance.attributes.update({name: _copied(part, memo) for name, part in value.attributes.items()})
     elif isinstance(value, Sequence):
-        items = tuple(_copied(item, memo) for item in value.items) if value.items is not None else None
-        memo[id(value)] = Sequence(
-            items, _copied(value.element, memo) if items is None else join_all(items), node=value.node
-        )
+        # Known before its items are: a list may hold itself.
+        made = memo[id(value)] = Sequence(None, node=value.node)
+        made.items = tuple(_copied(item, memo) for item in value.items) if value.items is not None else None
+        made.element = _copied(value.element, memo) if made.items is None else join_all(made.items)
     else:
         memo[id(value)] = value
     return memo[id(value)]

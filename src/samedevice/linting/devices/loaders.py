@@ -27,6 +27,8 @@ from samedevice.linting.devices.values import (
 
 __all__ = ["loader"]
 
+_DEEPEST_SAMPLE = 5
+
 
 def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """A DataLoader: its batches are on the CPU unless the dataset holds tensors that are known to be elsewhere."""
@@ -65,17 +67,21 @@ def _check_generator(machine: Machine, arguments: Arguments, node: ast.AST) -> N
             machine.report(node, "random_", "generator", [there, here])
 
 
-def _batched(machine: Machine, node: ast.AST, value: Value) -> Value:
+def _batched(machine: Machine, node: ast.AST, value: Value, depth: int = 0) -> Value:
     """What the default collate function makes of a sample: tensors with one more dimension."""
+    if depth > _DEEPEST_SAMPLE:
+        return UNKNOWN
     if isinstance(value, Tensor):
         return replace(value, scalar=False, leaf=False)
     if isinstance(value, Sequence):
-        items = tuple(_batched(machine, node, item) for item in value.items) if value.items is not None else None
-        return Sequence(items, _batched(machine, node, value.element), mutable=False)
+        items = (
+            tuple(_batched(machine, node, item, depth + 1) for item in value.items) if value.items is not None else None
+        )
+        return Sequence(items, _batched(machine, node, value.element, depth + 1), mutable=False)
     if isinstance(value, Mapping):
         return Mapping(
-            {key: _batched(machine, node, item) for key, item in value.entries.items()},
-            _batched(machine, node, value.element),
+            {key: _batched(machine, node, item, depth + 1) for key, item in value.entries.items()},
+            _batched(machine, node, value.element, depth + 1),
         )
     if (isinstance(value, Symbol) and value.role == "number") or _is_number(value):
         return Tensor(CPU, machine.origin(node, "loader"), False)

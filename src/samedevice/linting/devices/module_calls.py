@@ -97,6 +97,8 @@ def _with_source(result: Value, module: Module) -> Value:
 
 
 def _call_chain(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:
+    if not machine.spend(1):
+        return UNKNOWN
     value: Value | None = None
     for child in module.children:
         given = arguments if value is None else Arguments([value], [node])

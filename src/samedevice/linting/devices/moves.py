@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 
-from samedevice.linting.devices.contents import registered
+from samedevice.linting.devices.contents import modules_inside, registered
 from samedevice.linting.devices.lattice import same_place
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.places import Cell, Certainty, Location, resolve
@@ -31,32 +32,31 @@ def place_of(tensor: Tensor) -> Location | None:
     return tensor.place
 
 
-def module_place(module: Module, seen: frozenset[int] = frozenset()) -> Location | None:
+def module_place(module: Module) -> Location | None:
     """The one place where all parameters and buffers of a module are, or None."""
-    if id(module) in seen:
-        return None
-    found = module.place
-    for part in registered(module):
-        place = part.place if isinstance(part, Tensor) else module_place(part, seen | {id(module)})
-        if place is None:
-            # A part without parameters says nothing; one on several devices makes the whole unknown.
-            if isinstance(part, Module) and has_parameters(part):
-                return None
-            continue
+    found: Location | None = None
+    for place in _places(module):
         if found is not None and not same_place(found, place):
             return None
         found = place
     return found
 
 
-def has_parameters(module: Module, seen: frozenset[int] = frozenset()) -> bool:
+def _places(module: Module) -> Iterator[Location]:
+    for part in modules_inside(module):
+        if part.place is not None:
+            yield part.place
+        for value in registered(part):
+            if isinstance(value, Tensor) and value.place is not None:
+                yield value.place
+
+
+def has_parameters(module: Module) -> bool:
     """Whether a module is known to hold a parameter or buffer."""
-    if module.place is not None:
-        return True
-    if id(module) in seen:
-        return False
-    inner = seen | {id(module)}
-    return any(isinstance(part, Tensor) or has_parameters(part, inner) for part in registered(module))
+    return any(
+        part.place is not None or any(isinstance(value, Tensor) for value in registered(part))
+        for part in modules_inside(module)
+    )
 
 
 def move_module(
@@ -100,18 +100,25 @@ def moved_tensor(machine: Machine, tensor: Tensor, place: Location | None, node:
 
 def escape(machine: Machine, value: Value) -> None:
     """A module that was given away before it was moved may have been moved there."""
-    if isinstance(value, Module):
-        # What was done with it there, and which loss it went into, is not known.
-        machine.memory.write(machine.backward, "incomplete", UNKNOWN)
-    if isinstance(value, Module) and not value.moved and not value.symbolic:
+    waiting, seen = [value], {id(value)}
+    while waiting:
+        given = waiting.pop()
+        if isinstance(given, Module):
+            _escape_module(machine, given)
+        elif isinstance(given, Optimizer):
+            machine.memory.assign(given, "place", None)
+        elif isinstance(given, Sequence) and given.items is not None:
+            waiting.extend(item for item in given.items if id(item) not in seen)
+            seen.update(map(id, given.items))
+
+
+def _escape_module(machine: Machine, module: Module) -> None:
+    # What was done with it there, and which loss it went into, is not known.
+    machine.memory.write(machine.backward, "incomplete", UNKNOWN)
+    if not module.moved and not module.symbolic:
         unknown = Cell("an unknown device")
-        move_module(machine, value, unknown, None)
-        machine.memory.assign(value, "moved", False)
-    elif isinstance(value, Optimizer):
-        machine.memory.assign(value, "place", None)
-    elif isinstance(value, Sequence) and value.items is not None:
-        for item in value.items:
-            escape(machine, item)
+        move_module(machine, module, unknown, None)
+        machine.memory.assign(module, "moved", False)
 
 
 def note_elsewhere(place: Location | None) -> None:

@@ -24,7 +24,10 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["element_of", "item_of", "sequence", "unpack"]
+__all__ = ["LONGEST", "element_of", "item_of", "sequence", "unpack"]
+
+LONGEST = 256
+"""Items of a list that is put together from others and still known one by one."""
 
 
 def sequence(items: Iterable[Value], node: ast.AST | None = None, *, mutable: bool = True) -> Sequence:

@@ -12,7 +12,7 @@ from samedevice.linting.devices.expressions import bind_target
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.memory import materially_changed
-from samedevice.linting.devices.sequences import element_of, unpack
+from samedevice.linting.devices.sequences import LONGEST, element_of, unpack
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Constant,
@@ -52,7 +52,8 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> bool:
         operations.combine(machine, node, name, "inplace", [(left, node.target, "self"), (right, node.value, "other")])
         return False
     if isinstance(left, Sequence) and isinstance(right, Sequence):
-        items = (*left.items, *right.items) if left.items is not None and right.items is not None else None
+        known = left.items is not None and right.items is not None and len(left.items) + len(right.items) <= LONGEST
+        items = (*(left.items or ()), *(right.items or ())) if known else None
         element = right.element if left.items == () else left.element
         machine.memory.assign(left, "items", items if machine.loops == left.loops else None)
         machine.memory.assign(left, "element", element)
