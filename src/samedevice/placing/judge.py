@@ -130,7 +130,13 @@ def _model(model: Sequence[Placement], batch: Sequence[Placement], flow: Flow) -
         yield _left_behind("SD102", astray, registered, home, say("{device} was asked for.", device=home or ""))
     else:
         there = len(registered) - len(astray)
-        reason = say("{there} of {all} tensors are on {device}.", there=there, all=len(registered), device=home or "")
+        reason = say_number(
+            "{number} of {all} tensors is on {device}.",
+            "{number} of {all} tensors are on {device}.",
+            there,
+            all=len(registered),
+            device=home or "",
+        )
         yield _left_behind("SD115", astray, registered, home, reason)
 
 

@@ -6,6 +6,7 @@ them, so that editors and `grep` can follow it, and shows the code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Report
@@ -141,8 +142,9 @@ def _code_line(head: str, source: str | None, paint: _Painter) -> Iterator[str]:
 def _mend(fix: Fix, finding: Finding, paint: _Painter) -> Iterator[str]:
     lead = shown(_MEND)
     diff = [line for file, edits in wording.edits_by_file(finding).items() for line in _diff(file, edits, paint)]
-    # A summary that is a line of the edit would only be read twice.
-    in_edit = any(line.strip() == fix.summary for edit in fix.edits for line in edit.new.splitlines())
+    # A summary that is a line of the edit, or says where that line goes, would only be read twice.
+    written = [line.strip() for edit in fix.edits for line in edit.new.splitlines() if line.strip()]
+    in_edit = any(re.fullmatch(re.escape(line) + r"( +\(.*\))?", fix.summary) for line in written)
     first, *rest = [lead + diff.pop(0).lstrip()] if in_edit else _wrap(lead, fix.summary)
     yield paint(lead.rstrip(), "green") + first.removeprefix(lead.rstrip())
     yield from rest
