@@ -43,6 +43,40 @@ def test_calls_that_double_at_every_level_end():
     assert linted(f"import torch\n{levels}\ndef f40(x): pass\nf0(torch.ones(1))\n") == ()
 
 
+@pytest.mark.parametrize(
+    ("start", "again"),
+    [
+        ("x = [torch.ones(1)]", "x = x + x"),
+        ("x = [torch.ones(1)]", "x += x"),
+        ("x = [torch.ones(1)]", "x = [*x, *x]"),
+        ("x = [torch.ones(1)]", "x = [x, x]"),
+        ("x = {'a': torch.ones(1)}", "x = {'a': x, 'b': x}"),
+        ("x = nn.Linear(1, 1)", "x = nn.Sequential(x, x)"),
+        ("x = A(torch.ones(1))", "x = A((x, x))"),
+        ("x = 'cuda'", "x = x + x"),
+        ("x = 3", "x = x * x"),
+    ],
+)
+def test_what_grows_with_every_line_ends(start, again):
+    """Each line doubles what a program that runs would hold, or go through."""
+    uses = [
+        "y = copy.deepcopy(x)",
+        "y = x if c else y",
+        "torch.save(x, 'f')",
+        "somebody.takes(x)",
+        "nn.Sequential(x).cuda()(torch.ones(1))",
+        "for batch in torch.utils.data.DataLoader(x): batch",
+    ]
+    head = "import copy, torch\nfrom torch import nn\nclass A:\n    def __init__(self, x): self.x = x\n"
+    linted("\n".join([head + start, *[again] * 50, *uses]))
+
+
+def test_what_holds_itself_ends():
+    program = "import copy, torch\nx = [torch.ones(1)]\nx.append(x)\ncopy.deepcopy(x)\nf(x)\ntorch.cat(x)\n"
+    assert linted(program) == ()
+    assert linted("import torch\nclass A: pass\nA.__call__ = A()\nA()(torch.ones(1))\n") == ()
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.sampled_from(CASES), st.integers(0, 2**32))
 def test_programs_with_lines_lost_and_doubled_end(case, seed):

@@ -88,8 +88,10 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
     scalar = a.scalar if a.scalar == b.scalar else None
     certain = a.certain and b.certain
     if same_place(a.place, b.place) and a.owner is b.owner:
-        # A parameter in one branch and a buffer in the other: registered in both.
-        kind = a.kind if a.kind == b.kind else "plain" if "plain" in (a.kind, b.kind) else "buffer"
+        # A parameter in one branch and a buffer in the other is registered in both; what is plain in one is not known.
+        kind = a.kind if a.kind == b.kind else "buffer"
+        if a.kind != b.kind and "plain" in (a.kind, b.kind):
+            return Tensor(None, scalar=scalar, certain=certain, sources=sources)
         return replace(a, scalar=scalar, certain=certain, sources=sources, kind=kind)
     return Tensor(None, scalar=scalar, certain=certain, sources=sources)
 

@@ -110,7 +110,9 @@ def item_of(machine: Machine, value: Value, key: Value, node: ast.AST) -> Value:
     if isinstance(value, OptimizerState):
         return Tensor(value.place, None) if value.one else OptimizerState(value.optimizer, value.place, one=True)
     if isinstance(value, Symbol):
-        return value.part(f"[{key.value!r}]" if isinstance(key, Constant) else f"[{ast.dump(node)[:200]}]")
+        if isinstance(key, Constant) or not isinstance(node, ast.Subscript):
+            return value.part(f"[{key.value!r}]" if isinstance(key, Constant) else f"[{ast.dump(node)[:200]}]")
+        return value.part(f"[{ast.dump(node.slice)[:200]}]", node.slice)
     if isinstance(value, Instance):
         getter = attributes.read(machine, value, "__getitem__", node)
         return machine.call(getter, Arguments([key], [node]), node)

@@ -59,6 +59,10 @@ def call(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> Va
         return _function(machine, last, arguments, node)
     if parent.startswith("torch.nn.utils.rnn"):
         return packing.sequence_function(machine, last, arguments, node)
+    if not parent.startswith(("torch.nn.", "torch.utils.", "torch.testing")):
+        # torch.distributed, torch.ao and others may move what they are given.
+        for value, _, _ in arguments.all():
+            moves.escape(machine, value)
     return UNKNOWN
 
 

@@ -85,11 +85,17 @@ class Symbol(Value):
         evidence = Certainty.CONVENTION if role == "forward" else Certainty.UNKNOWN
         return cls(name, Cell(f"the device of {name}", evidence), Cell(name, Certainty.CERTAIN), {}, role)
 
-    def part(self, key: str) -> Value:
-        """The value of an attribute or item of this one, always the same one for the same key."""
+    def part(self, key: str, node: ast.AST | None = None) -> Value:
+        """The value of an attribute or item of this one, always the same one for the same key.
+
+        Args:
+            key: what it is found by.
+            node: the item as it is written, where `key` is not how a reader would say it.
+        """
         found = self.parts.get(key)
         if found is None:
-            found = self.parts[key] = Symbol.named(self.name + key, "forward" if self.role == "forward" else "part")
+            said = f"[{ast.unparse(node)[:40]}]" if isinstance(node, ast.expr) else key
+            found = self.parts[key] = Symbol.named(self.name + said, "forward" if self.role == "forward" else "part")
         return found
 
 
