@@ -124,6 +124,8 @@ def test_a_smell_is_no_fault(smell, example, tmp_path, monkeypatch):
         ("SD306", "torch.arange(3).view(1, 3).to(x.device)", "torch.arange(3, device=x.device).view(1, 3)"),
         ("SD306", "torch.tensor([1, 2]).to(device)", "torch.tensor([1, 2], device=device)"),
         ("SD306", "torch.zeros(3).to('cuda', non_blocking=True)", None),
+        ("SD304", "for x in y: z = torch.from_numpy(f(x.cpu().numpy())).to(device)", None),
+        ("SD304", "for x in y:\n    x = x.to('cpu')\n    x = g(x)\n    z = x.cuda()", None),
         ("SD307", "x.pin_memory().to(device)", "x.pin_memory().to(device, non_blocking=True)"),
     ],
 )

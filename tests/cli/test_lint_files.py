@@ -244,3 +244,34 @@ def test_the_command_itself(folder):
     assert done.stdout.startswith("<stdin>:3:5: SD112 ")
     done = subprocess.run([*command, "."], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(("text", "runs"), [("x = 1\n", 1), (BUG, 2)], ids=["without torch", "in the cache"])
+def test_what_needs_no_rules_loads_none(folder, text, runs):
+    Path("a.py").write_text(text)
+    program = (
+        "import sys\nfrom samedevice.cli.main import main\nmain(['lint', 'a.py'])\n"
+        "print(*(name for name in sys.modules if 'linting.' in name or name in ('ast', 'tokenize', 'tomllib')))"
+    )
+    for _ in range(runs):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "samedevice.linting.lint" in loaded
+    assert not {"samedevice.linting.checking", "samedevice.linting.rule", "tomllib"} & loaded
+    assert not any(name.startswith("samedevice.linting.devices") for name in loaded)
+
+
+def test_a_file_that_somebody_else_changes_meanwhile_is_left_alone(folder, capsys, monkeypatch):
+    from samedevice.fixing import files
+
+    Path("a.py").write_text(BUG)
+    fix_text = files.fix_text
+
+    def slow(*arguments, **options):
+        Path("a.py").write_text("# mine\n" + BUG)
+        return fix_text(*arguments, **options)
+
+    monkeypatch.setattr(files, "fix_text", slow)
+    assert main(["lint", "--fix", "a.py"]) == 2
+    assert Path("a.py").read_text() == "# mine\n" + BUG
+    assert "a.py: not mended: a.py was changed by somebody else meanwhile" in capsys.readouterr().out

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from samedevice.config import Config
 from samedevice.errors import UsageError
 from samedevice.findings import Edit, FileError, Finding, Fix
-from samedevice.fixing.edits import Change, apply_edits, write
+from samedevice.fixing.edits import Change, apply_edits, write_all
 from samedevice.linting import notebooks
 from samedevice.linting.lint import lint_source
 from samedevice.linting.selection import select_files
@@ -173,7 +172,7 @@ def fix_files(
     made: list[Change] = []
     for change in proposed_changes(paths, config=config, unsafe=unsafe, errors=errors):
         try:
-            write(Path(change.file), change.after)
+            write_all([change])
         except (UsageError, OSError) as error:
             _note(errors, change.file, f"not mended: {getattr(error, 'strerror', None) or error}")
         else:

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from samedevice.linting.smells.moves import is_move, is_to_cpu
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 
-_FROM_NUMPY = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
-
 
 def _check(scan: Scan) -> Iterator[Seen]:
     for call in scan.calls():
@@ -30,21 +28,22 @@ def _short(text: str) -> str:
 def _to_cpu_in(scan: Scan, node: ast.expr, loop: ast.AST, use: ast.Call) -> ast.Call | None:
     """The move to the CPU that the value of `node` has gone through in the same round."""
     for part in _chain(scan, node):
+        found = _assigned(scan, part.id, loop, use) if isinstance(part, ast.Name) else None
         if isinstance(part, ast.Call) and is_to_cpu(part):
-            return part
-        if isinstance(part, ast.Name):
-            return next(
-                (
-                    found
-                    for each in ast.walk(loop)
-                    if isinstance(each, ast.Assign)
-                    and each.lineno < use.lineno
-                    and loop is next(scan.loops_of(each), None)
-                    and any(isinstance(target, ast.Name) and target.id == part.id for target in each.targets)
-                    and (found := _to_cpu_by_chain(scan, each.value))
-                ),
-                None,
-            )
+            found = part
+        if found is not None:
+            return found
+    return None
+
+
+def _assigned(scan: Scan, name: str, loop: ast.AST, use: ast.Call) -> ast.Call | None:
+    """The move to the CPU in what the loop has assigned to `name` before `use`."""
+    for each in ast.walk(loop):
+        if isinstance(each, ast.Assign) and each.lineno < use.lineno and loop is next(scan.loops_of(each), None):
+            named = any(isinstance(target, ast.Name) and target.id == name for target in each.targets)
+            found = _to_cpu_by_chain(scan, each.value) if named else None
+            if found is not None:
+                return found
     return None
 
 
@@ -53,17 +52,20 @@ def _to_cpu_by_chain(scan: Scan, node: ast.expr) -> ast.Call | None:
 
 
 def _chain(scan: Scan, node: ast.expr) -> Iterator[ast.expr]:
-    """The value, what its method was called on, what `torch.from_numpy` was given, and so on down to a name."""
-    current: ast.expr | None = node
-    while current is not None:
+    """The value, what its methods were called on, what the functions around that were given, down to names."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
         yield current
         if isinstance(current, ast.Call):
-            made = scan.qualified(current.func) in _FROM_NUMPY and current.args
-            current = current.args[0] if made else current.func
+            waiting += current.args if _is_function(scan, current.func) else [current.func]
         elif isinstance(current, ast.Attribute | ast.Subscript):
-            current = current.value
-        else:
-            current = None
+            waiting.append(current.value)
+
+
+def _is_function(scan: Scan, node: ast.expr) -> bool:
+    """Whether it is a function of a module or of the file, and no method."""
+    return isinstance(node, ast.Name) or scan.qualified(node) != ""
 
 
 SMELL = Smell("SD304", "round-trip-in-loop", _check)
