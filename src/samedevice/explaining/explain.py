@@ -56,7 +56,7 @@ def _explain_exception(error: BaseException, origins: Origins | None) -> Finding
     for each in sorted(chain_of(error), key=lambda each: fault_of(each) is None):
         recognised = recognise(text_of(each))
         if recognised is not None or fault_of(each) is not None:
-            evidence = gather(each, recognised, origins)
+            evidence = gather(each, recognised, origins, raised=error)
             verdict = diagnose(evidence)
             if evidence.kind in _MAYBE_OF_DEVICES and verdict.slug == "other":
                 continue

@@ -26,9 +26,18 @@ from samedevice.messages import Recognised
 __all__ = ["gather"]
 
 
-def gather(error: BaseException, recognised: Recognised | None, origins: Origins | None) -> Evidence:
-    """Read everything that is known about `error`."""
-    frames = user_frames(error)
+def gather(
+    error: BaseException, recognised: Recognised | None, origins: Origins | None, *, raised: BaseException | None = None
+) -> Evidence:
+    """Read everything that is known about `error`.
+
+    Args:
+        error: the fault.
+        recognised: what its text says.
+        origins: where tensors came from.
+        raised: what the user saw; of a fault that a library caught, only this one passed through the user's code.
+    """
+    frames = user_frames(error) or (user_frames(raised) if raised is not None else [])
     frames += replayed_frames(text_of(error), frames)
     fault = fault_of(error)
     evidence = Evidence(error, frames, fault, recognised, origins=origins)
