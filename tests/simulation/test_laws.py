@@ -1,5 +1,12 @@
 """Random programs on random placements: whatever they do, a simulation keeps the laws below."""
 
+import copy
+import gc
+import io
+import pickle
+import threading
+
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +40,99 @@ def scaled(x):
     return x
 
 
+def written_through_a_view(x):
+    x.reshape(-1)[:1].fill_(5)
+    x.view(x.shape).add_(1)
+    return x
+
+
+def loaded(x):
+    file = io.BytesIO()
+    torch.save({"x": [x]}, file)
+    file.seek(0)
+    return torch.load(file)["x"][0]
+
+
+def in_a_thread(x):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(x * 2 + torch.ones_like(x)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def of_its_storage(x):
+    return x.new_empty(0).set_(x.untyped_storage(), x.storage_offset(), x.size(), x.stride())
+
+
+def grown(x):
+    return x.detach().clone().resize_(3, 3)[:1, :1]
+
+
+def through_backward(x):
+    """A hook, a custom function and a gradient that is kept."""
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, y):
+            ctx.save_for_backward(y)
+            return y * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (y,) = ctx.saved_tensors
+            return gradient * 2 + y * 0
+
+    leaf = x.detach().float().requires_grad_()
+    middle = Double.apply(leaf)
+    middle.retain_grad()
+    middle.register_hook(lambda gradient: gradient + 1)
+    middle.sum().backward()
+    assert leaf.grad.device == middle.grad.device == x.device
+    return leaf.grad
+
+
+def to_the_other(x, y):
+    return x.to(y)
+
+
+def as_type_of(x, y):
+    return x.type_as(y)
+
+
+def set_to(x, y):
+    x.set_(y)
+    return x
+
+
+def given_a_gradient(x, y):
+    leaf = x.detach().clone().requires_grad_()
+    leaf.grad = y.detach()
+    return leaf.grad
+
+
+def put(x, y):
+    x[torch.zeros(1, dtype=torch.long, device=y.device)] = 3
+    return x
+
+
 UNARY = (
+    copy.deepcopy,
+    lambda x: pickle.loads(pickle.dumps(x.detach())),
+    loaded,
+    in_a_thread,
+    of_its_storage,
+    grown,
+    through_backward,
+    written_through_a_view,
+    lambda x: x.as_strided((1,), (1,)),
+    lambda x: torch.complex(x.float(), x.float()).imag,
+    lambda x: x.to(torch.float64).to(x.dtype),
+    lambda x: torch.add(x, 1, out=torch.empty_like(x)),
+    lambda x: torch.sum(x, 0, out=x.new_empty(0)),
+    lambda x: x.float().requires_grad_().square().sum().detach(),
+    lambda x: torch.utils.checkpoint.checkpoint(torch.sin, x.float(), use_reentrant=False),
+    lambda x: torch.nested.nested_tensor([x.float()]).to_padded_tensor(0.0),
     lambda x: x + 1,
     lambda x: x.t(),
     lambda x: x[1:],
@@ -64,6 +163,19 @@ UNARY = (
     scaled,
 )
 BINARY = (
+    set_to,
+    given_a_gradient,
+    put,
+    lambda x, y: torch.add(x, x, out=y),
+    lambda x, y: torch.mm(x, y, out=x.new_empty(0)),
+    lambda x, y: torch.cat([x, x], out=y.new_empty(0)),
+    lambda x, y: x.masked_fill_(y > 1, 0),
+    lambda x, y: x.index_put_((y.long().flatten() % 2,), x.new_ones(())),
+    lambda x, y: x.scatter_add(0, y.long() % 2, x),
+    lambda x, y: torch.addmm(x, x, y),
+    lambda x, y: x.where(y > 0, 0.0),
+    lambda x, y: torch._foreach_mul_([x], [y]) and x,
+    lambda x, y: torch.func.vjp(lambda t: t * 2, x.float())[1](y.float())[0],
     lambda x, y: x + y,
     lambda x, y: x @ y,
     lambda x, y: torch.cat([x, y]),
@@ -71,8 +183,8 @@ BINARY = (
     lambda x, y: torch.where(x > 0, x, y),
     lambda x, y: x.copy_(y),
     lambda x, y: x.add_(y),
-    lambda x, y: x.to(y),
-    lambda x, y: x.type_as(y),
+    to_the_other,
+    as_type_of,
     lambda x, y: x[y.long() % 2],
     lambda x, y: x.expand_as(y),
     lambda x, y: x.lerp(y, 0.5),
@@ -95,6 +207,7 @@ PLACED = (
 STEPS = st.one_of(
     st.tuples(st.just("unary"), st.sampled_from(UNARY), st.integers(0, 9)),
     st.tuples(st.just("binary"), st.sampled_from(BINARY), st.integers(0, 9), st.integers(0, 9)),
+    st.tuples(st.just("dropped"), st.none(), st.integers(0, 9)),
     st.tuples(st.just("placed"), st.sampled_from(PLACED), st.integers(0, 9), st.sampled_from(DEVICES)),
 )
 
@@ -104,6 +217,11 @@ def outcome(function, operands):
         return function(*operands)
     except PYTORCHS as error:
         return error
+
+
+def drop(pool, index):
+    if len(pool) > 1:
+        del pool[index % len(pool)]
 
 
 def operands_of(step, pool):
@@ -122,22 +240,39 @@ def simulated(program):
         For each step whether it copied its operand, and what came out: a tensor's values or an error.
     """
     with samedevice.simulate("cuda:2"):
-        pool = [torch.arange(4.0, device=device).reshape(2, 2) for device in DEVICES]
-        log = []
-        for step in program:
-            operands = operands_of(step, pool)
-            tensors = [operand for operand in operands if isinstance(operand, torch.Tensor)]
-            devices = {str(tensor.device) for tensor in tensors}
-            result = outcome(step[1], operands)
-            crossed = result_crossed(step, operands, devices)
-            if isinstance(result, torch.Tensor):
-                check_result(step, operands, devices, result)
-                pool.append(result)
-                log.append((crossed, result.detach().cpu().clone()))
-            else:
-                log.append((crossed, result if len(devices) == 1 and not crossed else None))
-            assert torch.empty(4).device.type == "cpu"
+        log = run(program)
+        if any(map(torch.cuda.memory_allocated, range(2))):
+            gc.collect()
+        # Nothing of it is alive, so no storage has a label.
+        assert [torch.cuda.memory_allocated(index) for index in range(2)] == [0, 0]
         return log
+
+
+def run(program):
+    pool = [torch.arange(4.0, device=device).reshape(2, 2) for device in DEVICES]
+    log = []
+    for step in program:
+        if step[0] == "dropped":
+            drop(pool, step[2])
+            # What takes its place in memory begins on the CPU.
+            assert {torch.empty(size).device.type for size in (1, 2, 4, 4)} == {"cpu"}
+            log.append(None)
+            continue
+        operands = operands_of(step, pool)
+        tensors = [operand for operand in operands if isinstance(operand, torch.Tensor)]
+        devices = {str(tensor.device) for tensor in tensors}
+        result = outcome(step[1], operands)
+        crossed = result_crossed(step, operands, devices)
+        if isinstance(result, torch.Tensor):
+            check_result(step, operands, devices, result)
+            pool.append(result)
+            log.append((crossed, result.detach().cpu().clone()))
+        else:
+            if isinstance(result, Exception):
+                result.with_traceback(None)
+            log.append((crossed, result if len(devices) == 1 and not crossed else None))
+        assert torch.empty(4).device.type == "cpu"
+    return log
 
 
 def result_crossed(step, operands, devices):
@@ -161,7 +296,11 @@ def check_result(step, operands, devices, result):
 def plain(program, log):
     """The same steps on the CPU; those that the simulation refused for their devices are left out."""
     pool = [torch.arange(4.0).reshape(2, 2) for _ in DEVICES]
-    for step, (crossed, expected) in zip(program, log, strict=True):
+    for step, entry in zip(program, log, strict=True):
+        if entry is None:
+            drop(pool, step[2])
+            continue
+        crossed, expected = entry
         if expected is None:
             continue
         operands = operands_of(step, pool)
@@ -178,10 +317,11 @@ def plain(program, log):
             pool.append(result)
 
 
-COPIES = (*PLACED, BINARY[7], BINARY[8])
+COPIES = (*PLACED, to_the_other, as_type_of)
 """What returns its first operand itself only where that is on the right device already."""
 
 
+@pytest.mark.filterwarnings("ignore")
 @given(st.lists(STEPS, min_size=1, max_size=12))
 @settings(max_examples=100, deadline=None)
 def test_programs_keep_the_laws(program):
