@@ -178,6 +178,9 @@ def _attribute(evidence: Evidence) -> Verdict | None:
         if _is_loss_alone(evidence, step.owner):
             reason = f"the loss {type(step.owner).__name__} keeps it, and nothing moved it to the logits"
             return Verdict("criterion-not-moved", reason, container)
+        if step.key in instance_dict(step.owner).get("_defaults", ()):  # so torchmetrics names what its `.to` moves
+            name = type(step.owner).__name__
+            return Verdict("metric-state", f"it is state of a {name}, and nothing moved the metric to its inputs")
         if in_container:
             reason = f"{container} is a plain container, so the module's `.to()` does not see the tensors in it"
             return Verdict("plain-container", reason, container)
