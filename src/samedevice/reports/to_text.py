@@ -112,14 +112,14 @@ def _where(location: Location, paint: _Painter) -> Iterator[str]:
 
 
 def _culprit(culprit: Culprit, location: Location | None, paint: _Painter) -> Iterator[str]:
-    place = wording.culprit_place(culprit)
-    source = culprit.source
-    if location and (culprit.file, culprit.line) == (location.file, location.line):
-        place, source = shown(say("the same line")), None
+    place, source = wording.culprit_place(culprit), culprit.source
     made = shown(say("from {place}", place=place)) if place else ""
-    facts = shown(say("; ")).join(part for part in (wording.tensor(culprit), made) if part)
-    if facts:
-        yield from _code_line(f"  {wording.printable(culprit.name)}{_colon()}{facts}", source, paint)
+    if location and (culprit.file, culprit.line) == (location.file, location.line):
+        made, source = shown(say("from the same line")), None
+    facts = _colon() + shown(say("; ")).join(part for part in (wording.tensor(culprit), made) if part)
+    if facts != _colon():
+        name = cut(wording.printable(culprit.name), max(WIDTH - 3 - width(facts), WIDTH // 3))
+        yield from _code_line(f"  {name}{facts}", source, paint)
 
 
 def _colon() -> str:
