@@ -626,6 +626,323 @@ MENDS = {
             'traced = torch.jit.trace(net.to("cuda"), torch.randint(0, 10, (2, 5)).to("cuda"))',
         ],
     ),
+    "a target network beside its policy": (
+        """
+        import random
+        from collections import deque, namedtuple
+
+        Transition = namedtuple("Transition", "state action reward next_state done")
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+        class QNet(nn.Module):
+            def __init__(self, n_obs, n_act):
+                super().__init__()
+                self.net = nn.Sequential(nn.Linear(n_obs, 32), nn.ReLU(), nn.Linear(32, n_act))
+
+            def forward(self, x):
+                return self.net(x)
+
+        class Memory:
+            def __init__(self, size):
+                self.buffer = deque(maxlen=size)
+
+            def push(self, *args):
+                self.buffer.append(Transition(*args))
+
+            def sample(self, n):
+                batch = random.sample(list(self.buffer), n)
+                return Transition(*(torch.stack(x) for x in zip(*batch)))
+
+        policy = QNet(4, 2).to(device)
+        target = QNet(4, 2)
+        target.load_state_dict(policy.state_dict())
+        optimizer = torch.optim.Adam(policy.parameters())
+        memory = Memory(100)
+        for _ in range(32):
+            action = torch.tensor(random.randrange(2))
+            memory.push(torch.randn(4), action, torch.tensor(1.0), torch.randn(4), torch.tensor(0.0))
+        for step in range(2):
+            b = memory.sample(8)
+            q = policy(b.state.to(device)).gather(1, b.action.to(device).unsqueeze(1)).squeeze(1)
+            with torch.no_grad():
+                best = target(b.next_state.to(device)).max(1).values
+            expected = b.reward.to(device) + 0.99 * best * (1 - b.done.to(device))
+            loss = F.smooth_l1_loss(q, expected)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """,
+        [
+            "target = QNet(4, 2).to(device)",
+        ],
+    ),
+    "a queue in an attribute, labels in forward": (
+        """
+        class MoCo(nn.Module):
+            def __init__(self, dim=8, K=32):
+                super().__init__()
+                self.encoder_q = nn.Linear(16, dim)
+                self.encoder_k = nn.Linear(16, dim)
+                self.K = K
+                self.queue = F.normalize(torch.randn(dim, K), dim=0)
+                self.queue_ptr = 0
+
+            @torch.no_grad()
+            def enqueue(self, keys):
+                n = keys.shape[0]
+                self.queue[:, self.queue_ptr:self.queue_ptr + n] = keys.T
+                self.queue_ptr = (self.queue_ptr + n) % self.K
+
+            def forward(self, im_q, im_k):
+                q = F.normalize(self.encoder_q(im_q), dim=1)
+                with torch.no_grad():
+                    k = F.normalize(self.encoder_k(im_k), dim=1)
+                l_pos = (q * k).sum(1, keepdim=True)
+                l_neg = q @ self.queue.clone().detach()
+                logits = torch.cat([l_pos, l_neg], dim=1) / 0.07
+                labels = torch.zeros(logits.shape[0], dtype=torch.long)
+                self.enqueue(k)
+                return logits, labels
+
+        device = torch.device("cuda")
+        model = MoCo().to(device)
+        criterion = nn.CrossEntropyLoss().to(device)
+        for _ in range(2):
+            a, b = torch.randn(8, 16, device=device), torch.randn(8, 16, device=device)
+            logits, labels = model(a, b)
+            criterion(logits, labels).backward()
+        """,
+        [
+            'self.register_buffer("queue", F.normalize(torch.randn(dim, K), dim=0), persistent=False)',
+            "labels = torch.zeros(logits.shape[0], dtype=torch.long, device=logits.device)",
+        ],
+    ),
+    "a teacher that a trainer keeps": (
+        """
+        class Trainer:
+            def __init__(self, student, teacher, temperature=2.0):
+                self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+                self.student = student.to(self.device)
+                self.teacher = teacher.eval()
+                self.T = temperature
+                self.opt = torch.optim.SGD(self.student.parameters(), lr=0.1)
+
+            def step(self, x, y):
+                x, y = x.to(self.device), y.to(self.device)
+                s = self.student(x)
+                with torch.no_grad():
+                    t = self.teacher(x)
+                soft = F.softmax(t / self.T, 1)
+                loss = F.cross_entropy(s, y) + F.kl_div(F.log_softmax(s / self.T, 1), soft, reduction="batchmean")
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+                return loss.item()
+
+        trainer = Trainer(nn.Linear(8, 3), nn.Linear(8, 3))
+        for _ in range(2):
+            trainer.step(torch.randn(4, 8), torch.randint(0, 3, (4,)))
+        """,
+        [
+            "self.teacher = teacher.eval().to(self.device)",
+        ],
+    ),
+    "states made side by side": (
+        """
+        class CharRNN(nn.Module):
+            def __init__(self, vocab, hidden, layers=2):
+                super(CharRNN, self).__init__()
+                self.hidden, self.layers = hidden, layers
+                self.emb = nn.Embedding(vocab, hidden)
+                self.lstm = nn.LSTM(hidden, hidden, layers, batch_first=True)
+                self.fc = nn.Linear(hidden, vocab)
+
+            def forward(self, x, state):
+                out, state = self.lstm(self.emb(x), state)
+                return self.fc(out), state
+
+            def init_state(self, batch):
+                return (torch.zeros(self.layers, batch, self.hidden), torch.zeros(self.layers, batch, self.hidden))
+
+        device = torch.device("cuda")
+        net = CharRNN(20, 16).to(device)
+        opt = torch.optim.Adam(net.parameters())
+        data = torch.randint(0, 20, (4, 33))
+        for epoch in range(2):
+            h, c = net.init_state(4)
+            for i in range(0, 32, 8):
+                x, y = data[:, i:i + 8].to(device), data[:, i + 1:i + 9].to(device)
+                h, c = h.detach(), c.detach()
+                out, (h, c) = net(x, (h, c))
+                loss = nn.functional.cross_entropy(out.reshape(-1, 20), y.reshape(-1))
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+
+        def sample(net, start, n):
+            net.eval()
+            state = net.init_state(1)
+            token = torch.tensor([[start]])
+            result = []
+            with torch.no_grad():
+                for _ in range(n):
+                    out, state = net(token, state)
+                    token = out[:, -1].argmax(-1, keepdim=True)
+                    result.append(token.item())
+            return result
+
+        print(sample(net, 3, 5))
+        """,
+        [
+            "return (torch.zeros(self.layers, batch, self.hidden, device=next(self.parameters()).device), "
+            "torch.zeros(self.layers, batch, self.hidden, device=next(self.parameters()).device))",
+            "token = token.to(device)",
+        ],
+    ),
+    "layers put into a model that has moved": (
+        """
+        class LoRALinear(nn.Module):
+            def __init__(self, base, r=2, alpha=4.0):
+                super().__init__()
+                self.base = base
+                self.A = nn.Parameter(torch.randn(r, base.in_features) * 0.01)
+                self.B = nn.Parameter(torch.zeros(base.out_features, r))
+                self.scale = torch.tensor([alpha / r] * base.out_features)
+
+            def forward(self, x):
+                return self.base(x) + (x @ self.A.T @ self.B.T) * self.scale
+
+        def inject(model):
+            for name, child in list(model.named_children()):
+                if isinstance(child, nn.Linear):
+                    setattr(model, name, LoRALinear(child))
+                else:
+                    inject(child)
+
+        inner = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+        model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), inner, nn.Linear(8, 2)).cuda()
+        inject(model)
+        params = [p for n, p in model.named_parameters() if n.endswith(("A", "B"))]
+        opt = torch.optim.AdamW(params, lr=1e-3)
+        for _ in range(2):
+            loss = model(torch.randn(4, 8).cuda()).sum()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        """,
+        [
+            'self.register_buffer("scale", torch.tensor([alpha / r] * base.out_features), persistent=False)',
+            "model.cuda()",
+        ],
+    ),
+    "copies of parameters in a variable": (
+        """
+        import copy
+
+        class EarlyStopping:
+            def __init__(self):
+                self.best, self.state = None, None
+
+            def __call__(self, loss, model):
+                if self.best is None or loss < self.best:
+                    self.best = loss
+                    self.state = {k: v.cpu() for k, v in model.state_dict().items()}
+
+        def l2_from_start(model, start):
+            return sum(((p - start[n]) ** 2).sum() for n, p in model.named_parameters())
+
+        device = torch.device("cuda")
+        model = nn.Linear(4, 1)
+        start = copy.deepcopy(dict(model.named_parameters()))
+        model.to(device)
+        stopper = EarlyStopping()
+        opt = torch.optim.Adam(model.parameters())
+        best_loss = torch.tensor(float("inf"))
+        for epoch in range(3):
+            x = torch.randn(8, 4, device=device)
+            loss = model(x).pow(2).mean() + 0.1 * l2_from_start(model, start)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            stopper(loss.item(), model)
+        """,
+        [
+            "model.to(device)",
+        ],
+    ),
+    "a batch whose own to() forgets a field": (
+        """
+        from dataclasses import dataclass
+
+        @dataclass
+        class Batch:
+            tokens: torch.Tensor
+            mask: torch.Tensor
+            meta: dict
+
+            def to(self, device):
+                return Batch(self.tokens.to(device), self.mask, self.meta)
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.emb = nn.Embedding(10, 8)
+                self.fc = nn.Linear(8, 4)
+
+            def forward(self, batch):
+                h = self.emb(batch.tokens)
+                h = h.masked_fill(~batch.mask[..., None], 0.0)
+                return self.fc(h) + batch.meta["bias"]
+
+        device = torch.device("cuda")
+        model = Tagger().to(device)
+        for _ in range(2):
+            batch = Batch(torch.randint(0, 10, (2, 5)), torch.rand(2, 5) > 0.5, {"bias": torch.zeros(4)})
+            batch = batch.to(device)
+            model(batch).sum().backward()
+        """,
+        [
+            "return Batch(self.tokens.to(device), self.mask.to(device), self.meta)",
+            'return self.fc(h) + batch.meta["bias"].to(next(self.parameters()).device)',
+        ],
+    ),
+    "a helper's table": (
+        """
+        class AnchorBox:
+            def __init__(self, size=4):
+                ys, xs = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
+                self.centers = torch.stack([xs, ys], dim=-1).reshape(-1, 2).float()
+
+            def encode(self, boxes):
+                d = torch.cdist(boxes[:, :2], self.centers)
+                return d.argmin(1)
+
+        class Head(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 5, 1)
+
+            def forward(self, images):
+                return self.conv(images).flatten(2).transpose(1, 2)
+
+        device = torch.device("cuda:0")
+        model = Head().to(device)
+        anchors = AnchorBox()
+        images = torch.randn(2, 3, 4, 4)
+        targets = [{"boxes": torch.rand(3, 4) * 4, "labels": torch.ones(3, dtype=torch.long)} for _ in range(2)]
+        images = images.to(device)
+        targets = [{k: v.to(device) for k, v in t.items()} for t in targets]
+        out = model(images)
+        loss = 0
+        for i, t in enumerate(targets):
+            idx = anchors.encode(t["boxes"])
+            loss = loss + nn.functional.l1_loss(out[i, idx, :4], t["boxes"])
+        loss.backward()
+        """,
+        [
+            "d = torch.cdist(boxes[:, :2], self.centers.to(boxes.device))",
+        ],
+    ),
 }
 
 

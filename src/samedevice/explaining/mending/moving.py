@@ -108,7 +108,11 @@ def moved_module(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
     if any(step.kind == "item" for step in route.steps):
         return module_list(evidence, verdict, made)
     return (
-        _where_constructed(evidence, made) or _outside(evidence) or _before_use(evidence, verdict) or _as_part(evidence)
+        _where_constructed(evidence, made)
+        or _where_kept(evidence)
+        or _outside(evidence)
+        or _before_use(evidence, verdict)
+        or _as_part(evidence)
     )
 
 
