@@ -32,7 +32,13 @@ class Taken:
 
 def timed(command: Sequence[str], cache: Path) -> Taken:
     """Run a command to its end, its output thrown away."""
-    environment = {**os.environ, "SAMEDEVICE_CACHE_DIR": str(cache)}
+    # Compiled files are written, as they are where a package is installed.
+    environment = {
+        **os.environ,
+        "SAMEDEVICE_CACHE_DIR": str(cache),
+        "PYTHONPYCACHEPREFIX": str(cache.parent / "compiled"),
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, env=environment)
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

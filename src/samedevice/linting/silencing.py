@@ -17,8 +17,8 @@ __all__ = ["UNUSED", "Comment", "comments_in", "silence", "unused"]
 UNUSED = ("SD901", "unused-silencing")
 """The code and the name under which comments that silence nothing are reported."""
 
-_NOQA = re.compile(r"#\s*noqa\b(?::\s*(?P<codes>[A-Z][A-Z0-9]*(?:[,\s]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
-_IGNORE = re.compile(r"#\s*samedevice:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[^\]]*)\])?", re.IGNORECASE)
+_NOQA = r"(?i)#\s*noqa\b(?::\s*(?P<codes>[A-Z][A-Z0-9]*(?:[,\s]+[A-Z]+[0-9]+)*))?"
+_IGNORE = r"(?i)#\s*samedevice:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[^\]]*)\])?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def comments_in(text: str) -> tuple[Comment, ...]:
 
 def _comments(text: str, line: int, column: int) -> Iterator[Comment]:
     for pattern, own in ((_NOQA, False), (_IGNORE, True)):
-        for match in pattern.finditer(text):
+        for match in re.finditer(pattern, text):
             codes = tuple(part for part in re.split(r"[,\s]+", (match["codes"] or "").lower()) if part)
             whole_file = own and match["file"] is not None
             yield Comment(line, column + match.start(), match[0], codes, own, whole_file)

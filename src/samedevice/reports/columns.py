@@ -15,7 +15,7 @@ __all__ = ["cut", "pad", "width", "wrap"]
 _OPENING = "（《〈【〔「『“‘"
 _CLOSING = "，。、；：！？）》〉】〕」』”’"
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60"
-_PIECE = re.compile(rf"\s+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}{_OPENING}{_CLOSING}]+)?[{_CLOSING}]*")
+_PIECE = rf"\s+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}{_OPENING}{_CLOSING}]+)?[{_CLOSING}]*"
 """What no line break goes into: a word, or a wide character with the punctuation that stays with it."""
 
 
@@ -83,4 +83,4 @@ def wrap(text: str, columns: int, *, first: str = "", later: str = "") -> list[s
 
 
 def _pieces(text: str) -> Iterator[str]:
-    return (match[0] for match in _PIECE.finditer(text) if match[0])
+    return (match[0] for match in re.finditer(_PIECE, text) if match[0])
