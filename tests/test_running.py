@@ -331,6 +331,14 @@ def test_a_fault_in_a_thread(script, capsys, monkeypatch):
     assert "Exception in thread" in capsys.readouterr().err
 
 
+def test_a_fault_that_several_threads_meet_is_told_once(script, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    work = "def work(rows):\n    model(torch.randn(rows, model.in_features))\n"
+    start = "for rows in (2, 3):\n    threading.Thread(target=work, args=(rows,)).start()\n"
+    name = script(FAULT + f"import threading\n{work}{start}")
+    assert only(run_simulated(name)).location.function == "work"
+
+
 def test_exit_functions_still_have_their_devices(script, capsys):
     name = script(FAULT + "import atexit\natexit.register(lambda: print(model.weight.device))\n")
     assert run_simulated(name).status == 0

@@ -104,8 +104,20 @@ class _Faults:
 
     def add(self, finding: Finding) -> None:
         finding = finding.named_from(self.folder)
-        if finding not in self.found:
+        # Threads that run one line meet one fault, with tensors of their own.
+        if not any(_tell_the_same(each, finding) for each in self.found):
             self.found.append(finding)
+
+
+def _tell_the_same(first: Finding, second: Finding) -> bool:
+    """Whether two findings are of one fault: the same cause, line and culprit."""
+
+    def told(finding: Finding) -> tuple[object, ...]:
+        location, culprit = finding.location, finding.culprit
+        place = (location.file, location.line, location.function) if location else None
+        return finding.code, finding.severity, place, culprit.name if culprit else finding.message
+
+    return told(first) == told(second)
 
 
 def _enter_devices(options: RunOptions, stack: contextlib.ExitStack) -> tuple[tuple[str, ...] | None, Watch | None]:
