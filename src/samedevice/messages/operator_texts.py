@@ -122,6 +122,12 @@ _OPERATORS = (
     # Source: c10/cuda/impl/CUDAGuardImpl.h.
     Template("guard-kind", "{backend}GuardImpl initialized with non-{backend} DeviceType: {device}"),
     # Source: torchgen/dest/register_dispatch_key.py, resize_out.
+    # Source: aten/src/ATen/native/ReduceOps.cpp, mode_out.
+    Template(
+        "out-argument",
+        "expected device '{device}' but got '{other_device}' for {argument} output",
+        places=(("input", "device"), ("{argument}", "other_device")),
+    ),
     Template(
         "out-device",
         "Expected out tensor to have device {device}, but got {other_device} instead",

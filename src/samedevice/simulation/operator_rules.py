@@ -154,6 +154,7 @@ _ROWS: Mapping[str, Rule] = {
     "log_softmax.int_out": route("_log_softmax.out", out="out", self="self"),
     "min.unary_out": pointwise.extreme_out,
     "max.unary_out": pointwise.extreme_out,
+    "mode.values": pointwise.checked_outs,
     "mean.dtype_out": out_follows_input,
     "logsumexp.out": out_follows_input,
     "logcumsumexp.out": pointwise.resized_out,
@@ -335,7 +336,11 @@ def _name_of(func: Any) -> str | None:
 
 def _is_cpu_choice(name: str) -> bool:
     """Kernels that a composite operator picks because our tensors are on the CPU; a device takes others."""
-    return "mkldnn" in name or name.endswith(("_for_cpu", "_for_cpu_backward")) or "nnpack" in name
+    return (
+        (name != "to_mkldnn" and "mkldnn" in name)
+        or name.endswith(("_for_cpu", "_for_cpu_backward"))
+        or "nnpack" in name
+    )
 
 
 def _yaml_key(key: str) -> str:

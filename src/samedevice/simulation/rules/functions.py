@@ -203,7 +203,7 @@ def gradient(call: Call) -> torch.device | None:
 def matrix_rank(call: Call) -> torch.device | None:
     """Source: native/LinearAlgebraUtils.h, checkSameDevice; native/LinearAlgebra.cpp, get_matrix_rank_result."""
     here = call.operands[0]
-    for argument, name in (("out", "result"), ("tol", "tol"), ("atol", "atol"), ("rtol", "rtol")):
+    for argument, name in (("out", "result"), ("tol", "atol"), ("atol", "atol"), ("rtol", "rtol")):
         for operand in call.of(argument):
             if operand.device != here.device:
                 raise refusal(

@@ -13,6 +13,7 @@ from samedevice.simulation.rules.comparing import iterated, kernel_operand_refus
 __all__ = [
     "addcmul",
     "binary_cross_entropy",
+    "checked_outs",
     "cross_entropy_of_logits",
     "extreme_out",
     "foreach_scalar",
@@ -77,6 +78,15 @@ def cross_entropy_of_logits(call: Call) -> torch.device | None:
     """The target's part of the loss is multiplied by the logits in place. Source: native/Loss.cpp."""
     rule = iterated(("self", "weight", "pos_weight"))
     return rule(call.only("target", "self", "weight", "pos_weight"))
+
+
+def checked_outs(call: Call) -> torch.device | None:
+    """Each `out=` against the input. Source: native/Sorting.cpp and ReduceOps.cpp, `mode_out`."""
+    here = call.of("self")[0]
+    for out in call.operands:
+        if out.is_out and out.device != here.device:
+            raise refusal(call, "out-argument", out, device=here.device, other_device=out.device, argument=out.argument)
+    return here.device
 
 
 def extreme_out(call: Call) -> torch.device | None:
