@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -42,16 +43,26 @@ def mapped(function: Callable[[T], R], items: Sequence[T], jobs: int, died: Call
     jobs = min(jobs, len(chunks))
     if jobs < 2:
         return [function(item) for item in items]
-    results: dict[int, list[R]] = {}
-    _run(function, dict(enumerate(chunks)), jobs, results)
-    # One of these has killed its process, and the others that were on their way with it: find out which, one by one.
-    for number, chunk in enumerate(chunks):
-        if number not in results:
-            alone: dict[int, list[R]] = {}
-            for at, item in enumerate(chunk):
-                _run(function, {at: [item]}, 1, alone)
-            results[number] = [alone[at][0] if at in alone else died(item) for at, item in enumerate(chunk)]
-    return [result for number in range(len(chunks)) for result in results[number]]
+    done: dict[int, list[R]] = {}
+    while waiting := {number: chunk for number, chunk in enumerate(chunks) if number not in done}:
+        _run(function, waiting, jobs, done)
+        # Whoever kills its process takes those with it that are on their way; one after the other it is the first left.
+        if suspects := {number: chunk for number, chunk in waiting.items() if number not in done}:
+            _run(function, suspects, 1, done)
+            guilty = next((number for number in suspects if number not in done), None)
+            if guilty is not None:
+                done[guilty] = _one_by_one(function, chunks[guilty], died)
+    return [result for number in range(len(chunks)) for result in done[number]]
+
+
+def _one_by_one(function: Callable[[T], R], items: Sequence[T], died: Callable[[T], R]) -> list[R]:
+    done: dict[int, list[R]] = {}
+    while waiting := {at: [item] for at, item in enumerate(items) if at not in done}:
+        _run(function, waiting, 1, done)
+        guilty = next((at for at in waiting if at not in done), None)
+        if guilty is not None:
+            done[guilty] = [died(items[guilty])]
+    return [done[at][0] for at in range(len(items))]
 
 
 def _chunks(items: Sequence[T], jobs: int) -> Iterator[Sequence[T]]:
@@ -60,13 +71,16 @@ def _chunks(items: Sequence[T], jobs: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-def _run(function: Callable[[T], R], chunks: dict[int, Sequence[T]], jobs: int, results: dict[int, list[R]]) -> None:
+def _run(function: Callable[[T], R], chunks: Mapping[int, Sequence[T]], jobs: int, results: dict[int, list[R]]) -> None:
     """Put the results of those chunks into `results` whose processes lived to give them."""
-    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import Future, ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
     with ProcessPoolExecutor(jobs, mp_context=_context(), initializer=_leave_interrupts) as pool:
-        waiting = {number: pool.submit(_each, function, chunk) for number, chunk in chunks.items()}
+        waiting: dict[int, Future[list[R]]] = {}
+        with contextlib.suppress(BrokenProcessPool):  # it may break while there is still work to hand out
+            for number, chunk in chunks.items():
+                waiting[number] = pool.submit(_each, function, chunk)
         for number, future in waiting.items():
             try:
                 results[number] = future.result()
@@ -91,7 +105,16 @@ def _each(function: Callable[[T], R], chunk: Sequence[T]) -> list[R]:
 def _context() -> BaseContext:
     """A fork starts with all that is loaded; where other threads may hold locks, or without fork, they start anew."""
     import multiprocessing
-    import threading
 
-    forks = sys.platform == "linux" and threading.active_count() == 1
-    return multiprocessing.get_context("fork" if forks else "spawn")
+    return multiprocessing.get_context("fork" if sys.platform == "linux" and _threads() == 1 else "spawn")
+
+
+def _threads() -> int:
+    """How many threads this process has, those that Python did not start among them."""
+    import threading
+    from pathlib import Path
+
+    try:
+        return len(list(Path("/proc/self/task").iterdir()))
+    except OSError:
+        return threading.active_count()
