@@ -103,3 +103,19 @@ def test_linting_imports_neither_torch_nor_numpy():
         "assert not {'torch', 'numpy'} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_process_is_as_before():
+    import gc
+    import signal
+    import threading
+
+    before = gc.get_threshold(), signal.getsignal(signal.SIGINT)
+    threads = [threading.Thread(target=lint_source, args=(BUG * 20,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        lint_source(BUG)
+    for thread in threads:
+        thread.join()
+    assert (gc.get_threshold(), signal.getsignal(signal.SIGINT)) == before

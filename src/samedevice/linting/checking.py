@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import gc
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,13 @@ def check(text: str, filename: str, *, smells: bool = False, flags: int = 0) -> 
 
 @contextlib.contextmanager
 def _rarely_collected() -> Iterator[None]:
-    """A tree and its values live until the file is done: to look for garbage among them took a third of the time."""
+    """A tree and its values live until the file is done: to look for garbage among them took a third of the time.
+
+    In the main thread only: the setting is the process's, and two threads would put back one another's.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], _ALLOCATIONS), *before[1:])
     try:
