@@ -143,7 +143,8 @@ def test_there_is_one_whatever_the_index(mps):
 def test_its_module_answers_or_refuses_in_one_sentence(mps):
     torch.mps.profiler.start()
     torch.mps.profiler.stop()
-    assert torch.mps.profiler.is_capturing_metal() is False
+    if hasattr(torch.mps.profiler, "is_capturing_metal"):
+        assert torch.mps.profiler.is_capturing_metal() is False
     assert torch.mps.recommended_max_memory() > torch.mps.driver_allocated_memory()
     torch.mps.set_per_process_memory_fraction(0.5)
     if hasattr(torch.mps, "compile_shader"):

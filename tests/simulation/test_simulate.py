@@ -1,3 +1,4 @@
+import contextlib
 import io
 import queue
 import subprocess
@@ -38,8 +39,10 @@ def use_devices(kind):
     """Much of what a script does: each of it replaces, registers or remembers something."""
     device = torch.device(kind)
     model = torch.nn.Sequential(torch.nn.Conv1d(3, 3, 1), torch.nn.BatchNorm1d(3)).to(device)
-    optimizer, scaler = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler(kind)
-    with torch.autocast(kind, dtype=torch.bfloat16):
+    # Before 2.8 the scaler computes in float64, and autocast knows nothing of MTIA.
+    mixed = kind not in ("mps", "mtia")
+    optimizer, scaler = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler(kind, enabled=mixed)
+    with torch.autocast(kind, dtype=torch.bfloat16) if mixed else contextlib.nullcontext():
         loss = model(torch.randn(2, 3, 4, device=device)).float().sum()
     scaler.scale(loss).backward()
     scaler.step(optimizer)

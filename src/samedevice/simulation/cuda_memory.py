@@ -123,10 +123,12 @@ class CachingAllocator:
     Args:
         total: bytes of the device.
         index: its number.
+        kind: "cuda", "xpu" …
     """
 
-    def __init__(self, total: int, index: int = 0) -> None:
+    def __init__(self, total: int, index: int = 0, kind: str = "cuda") -> None:
         self.index = index
+        self.kind = kind
         self.total = total
         self.fraction = 1.0
         self.refusals = 0
@@ -170,9 +172,9 @@ class CachingAllocator:
         limited = "" if self.fraction == 1.0 else f" {_format(self.allowed)} allowed;"
         unallocated = max(0, self.all.reserved.current - allocated)
         return torch.OutOfMemoryError(
-            f"CUDA out of memory. Tried to allocate {_format(size)}. GPU {self.index} has a total capacity of "
-            f"{_format(self.total)} of which {_format(self.free)} is free.{limited} Of the allocated memory "
-            f"{_format(allocated)} is allocated by PyTorch, and {_format(unallocated)} is reserved by "
+            f"{self.kind.upper()} out of memory. Tried to allocate {_format(size)}. GPU {self.index} has a total "
+            f"capacity of {_format(self.total)} of which {_format(self.free)} is free.{limited} Of the allocated "
+            f"memory {_format(allocated)} is allocated by PyTorch, and {_format(unallocated)} is reserved by "
             "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  "
             f"See documentation for Memory Management  ({_MANUAL})"

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from samedevice.simulation.device_answers import DeviceAnswers
 from samedevice.simulation.stand_ins import refused
 
-__all__ = ["CUDAGraph", "GreenContext", "MemPool", "cudart", "nvtx"]
+__all__ = ["CUDAGraph", "GreenContext", "MemPool", "MemPoolContext", "cudart", "nvtx"]
 
 
 class CUDAGraph:
@@ -57,6 +57,13 @@ class MemPool:
     def snapshot(self, include_traces: bool = True) -> list[Any]:
         """The pool's segments, of which nothing is known."""
         return []
+
+
+class MemPoolContext:
+    """`torch.cuda.MemPoolContext`, 2.6 to 2.7: which pool is in use."""
+
+    def __init__(self, pool: MemPool) -> None:
+        self.pool = pool
 
 
 class _CudaError(int):

@@ -32,7 +32,9 @@ class DeviceAnswers:
         self.machine = machine
         self.properties = CudaDeviceProperties() if machine.kind == "cuda" else XpuDeviceProperties()
         self.streams = Streams(machine)
-        self.allocators = tuple(CachingAllocator(self.properties.total_memory, index) for index in range(machine.count))
+        self.allocators = tuple(
+            CachingAllocator(self.properties.total_memory, index, machine.kind) for index in range(machine.count)
+        )
         self.sync_debug_mode = 0
         self.benchmark_limit = 10
         self.benchmark_empties_cache = False

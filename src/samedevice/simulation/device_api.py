@@ -31,7 +31,7 @@ from samedevice.simulation import (
     profiling,
     streams,
 )
-from samedevice.simulation.cuda_objects import CUDAGraph, GreenContext, MemPool, cudart, nvtx
+from samedevice.simulation.cuda_objects import CUDAGraph, GreenContext, MemPool, MemPoolContext, cudart, nvtx
 from samedevice.simulation.device_answers import DeviceAnswers
 from samedevice.simulation.device_properties import ARCH_FLAGS, CudaDeviceProperties, cuda_version, cudnn_version
 from samedevice.simulation.lazy_state import lazy_state
@@ -74,7 +74,7 @@ def _cuda(api: DeviceAnswers) -> Iterator[Undoable]:
     yield from table(torch.cuda.graphs, {"_cuda_isCurrentStreamCapturing": lambda: False, "CUDAGraph": CUDAGraph})
     yield from table(torch.cuda.graphs, {"_graph_pool_handle": lambda: (0, 1)})
     yield Patch(torch.cuda.nvtx, "_nvtx", nvtx())
-    yield from table(torch.cuda.memory, {"MemPool": MemPool, **_pool_functions()})
+    yield from table(torch.cuda.memory, {"MemPool": MemPool, "MemPoolContext": MemPoolContext, **_pool_functions()})
     yield Patch(torch.version, "cuda", cuda_version())
     yield from _backends(api)
 
@@ -131,6 +131,7 @@ def _number_of(version: str) -> int:
 def _pool_functions() -> Table:
     """Which pool memory comes from shows in no result."""
     names = ("beginAllocateCurrentThreadToPool", "beginAllocateToPool", "endAllocateToPool", "releasePool")
+    names += ("endAllocateCurrentStreamToPool",)
     return {f"_cuda_{name}": lambda *arguments: None for name in names}
 
 
