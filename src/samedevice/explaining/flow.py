@@ -8,7 +8,9 @@ a wrong turn ends the walk instead of misleading it.
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import dataclass, replace
+from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
 from samedevice.explaining.frames import UserFrame
@@ -185,7 +187,7 @@ class _Walk:
         start = self._start()
         running = frame.running
         arguments = arguments_of(running) if running is not None else []
-        for _, node in [*arguments, *_of_inner_calls(arguments, frame)]:
+        for _, node in [*arguments, *_of_inner_calls(arguments, frame, self.frame.frame.f_code)]:
             argument = resolve(node, frame)
             if argument is None:
                 continue
@@ -273,17 +275,29 @@ class _Walk:
         return Route(base.frame, base.base, base.scope, (*base.steps, *self.route.steps), self.route.value)
 
 
-def _of_inner_calls(arguments: list[_Argument], frame: UserFrame) -> list[_Argument]:
-    """What the calls among the arguments are given: a generator, and what `map` calls, run inside the outer call.
+def _of_inner_calls(arguments: list[_Argument], frame: UserFrame, code: CodeType) -> list[_Argument]:
+    """What a call among the arguments is given that runs inside the outer call: a generator, or what `map` is to call.
 
     `list(rows(x))`, `list(map(step, xs))`; also `rows = read(x)` a few lines before.
     """
+    generator = code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)
     found = []
     for _, node in arguments:
         binding = binding_of(node.id, frame) if isinstance(node, ast.Name) else None
         inner = binding.value if binding is not None and not binding.loop else node
-        found += arguments_of(inner) if isinstance(inner, ast.Call) else []
+        given = arguments_of(inner) if isinstance(inner, ast.Call) else []
+        if generator or any(_runs(each, frame, code) for _, each in given):
+            found += given
     return found
+
+
+def _runs(node: ast.expr, frame: UserFrame, code: CodeType) -> bool:
+    """Whether the expression is the function with this code."""
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
+    route = resolve(node, frame)
+    function = route.value if route is not None else None
+    return type(function) is FunctionType and function.__code__ is code
 
 
 def _find_value(start: Route, wanted: Any) -> Route | None:
