@@ -42,6 +42,20 @@ def test_every_example_of_the_catalogue(tmp_path):
     assert len(run["tool"]["driver"]["rules"]) > 30
 
 
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        (Location("a.py", 2, None, 9, 2, 18, "y = x.numpy()", source_column=5), "x.numpy()"),
+        (Location("a.py", 2, None, 9, 3, 4, "y = (x", source_column=5), None),
+        (Location("a.py", 2, source="y = x.numpy()"), "y = x.numpy()"),
+    ],
+)
+def test_a_snippet_is_the_text_of_its_region(place, text):
+    (result,) = log(Report((Finding("SD112", "numpy-on-cuda", "m", place),), "finding"))["results"]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert region.get("snippet") == (None if text is None else {"text": text})
+
+
 def test_a_place_in_a_notebook_is_a_cell_and_no_line_of_the_file():
     edit = Edit("a.ipynb", 2, 2, "x", "y", cell=3)
     place = Location("a.ipynb", 2, None, 5, 2, 9, "x", 3)

@@ -106,7 +106,18 @@ def _region(location: Location) -> dict[str, Any]:
         "endColumn": location.end_column,
     }
     region: dict[str, Any] = {key: value for key, value in known.items() if value is not None}
-    return region | ({"snippet": {"text": location.source}} if location.source else {})
+    snippet = _within(location)
+    return region | ({"snippet": {"text": snippet}} if snippet else {})
+
+
+def _within(location: Location) -> str | None:
+    """The text of the region itself, as the standard wants it; the line where no column is known."""
+    if location.column is None or location.source is None:
+        return location.source
+    first, end = location.source_column, location.end_column
+    if first is None or end is None or location.end_line not in (None, location.line):
+        return None
+    return location.source[max(location.column - first, 0) : end - first]
 
 
 def _changes(finding: Finding) -> list[dict[str, Any]]:
