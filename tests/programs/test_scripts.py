@@ -27,7 +27,10 @@ def script(request):
     text = request.param.read_text()
     for package in re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE):
         pytest.importorskip(package)
-    return request.param
+    yield request.param
+    # accelerate keeps the device of a process for good.
+    if (state := sys.modules.get("accelerate.state")) is not None:
+        state.AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def test_runs_clean_and_as_on_the_cpu(script, tmp_path, capfd):
