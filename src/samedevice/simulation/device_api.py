@@ -130,8 +130,10 @@ def _number_of(version: str) -> int:
 
 def _pool_functions() -> Table:
     """Which pool memory comes from shows in no result."""
-    names = ("beginAllocateCurrentThreadToPool", "beginAllocateToPool", "endAllocateToPool", "releasePool")
-    names += ("endAllocateCurrentStreamToPool",)
+    names = (
+        *("beginAllocateCurrentThreadToPool", "beginAllocateToPool", "endAllocateToPool", "releasePool"),
+        "endAllocateCurrentStreamToPool",
+    )
     return {f"_cuda_{name}": lambda *arguments: None for name in names}
 
 
