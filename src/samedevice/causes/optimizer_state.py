@@ -33,15 +33,13 @@ optimizer.step()  # !
 import torch
 from torch import nn
 
-import samedevice
-
 model = nn.Linear(4, 2)
 optimizer = torch.optim.Adam(model.parameters())
 model(torch.rand(8, 4)).sum().backward()
 optimizer.step()
 
 model.to("cuda")
-samedevice.sync_optimizer(optimizer)
+optimizer.load_state_dict(optimizer.state_dict())  # or samedevice.sync_optimizer(optimizer)
 optimizer.zero_grad()
 model(torch.rand(8, 4, device="cuda")).sum().backward()
 optimizer.step()
