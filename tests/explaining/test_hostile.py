@@ -327,6 +327,21 @@ def test_chains_and_groups_in_rings_end():
         explain(group)
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["s" * 10_000, 10**6_000, -(10**30), ("a", ("b", 10**5_000)), b"secret", 1j],
+    ids=["long text", "long number", "negative", "nested", "bytes", "complex"],
+)
+def test_keys_that_are_data_stay_untold(key):
+    def step():
+        table = {key: torch.ones(2)}
+        return refuse(torch.zeros(2), next(iter(table.values())))
+
+    told = str(explain(raised(step)))
+    assert len(told) < 3_000
+    assert "secret" not in told
+
+
 PIECES = st.sampled_from(
     [MESSAGE, "cuda:0", "\n", 'File "', '", line 3', "Cell In[3], line", "\x1b[0m", "│", "E   ", "{", "%s"]
 )

@@ -70,3 +70,19 @@ def test_training_under_watch_computes_the_same():
         watched = train()
     assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
     assert watching.report.ok
+
+
+def test_lazy_layers_are_moved_and_trained_under_watch():
+    with simulate("cuda"), watch() as watching:
+        net = nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.Linear(4, 1)).to("cuda")
+        net(torch.zeros(2, 3, device="cuda")).sum().backward()
+        torch.optim.SGD(net.parameters(), lr=0.1).step()
+    assert watching.report.ok
+
+
+def test_an_uninitialised_parameter_left_behind_is_explained():
+    net = nn.Sequential(nn.LazyLinear(4))
+    net(torch.zeros(2, 3))
+    with simulate("cuda"), pytest.raises(RuntimeError), watch() as watching:
+        net(torch.zeros(2, 3, device="cuda"))
+    assert watching.report.findings[0].location is not None

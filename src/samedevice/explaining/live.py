@@ -17,6 +17,7 @@ __all__ = [
     "describe",
     "device_of",
     "dtype_of",
+    "element_count",
     "gradient_of",
     "instance_dict",
     "is_generator",
@@ -118,6 +119,15 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
     with contextlib.suppress(TypeError, ValueError, RuntimeError):
         return tuple(int(size) for size in _read_tensor(tensor, "shape") or ())
     return ()
+
+
+def element_count(tensor: Any) -> int:
+    """How many elements `tensor` has; 0 for a lazy layer's, which has none yet and raises at nearly every question."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not is_tensor(tensor):
+        return 0
+    with torch._C.DisableTorchFunctionSubclass():
+        return int(torch.Tensor.numel(tensor))
 
 
 def dtype_of(tensor: Any) -> str:

@@ -33,6 +33,8 @@ from samedevice.explaining.sources import read_source
 
 __all__ = ["Route", "Step", "key_text", "resolve", "search", "search_all", "value_of"]
 
+_LONGEST_KEY = 120
+"""No name that anybody wrote is longer; what is may be data."""
 _MOST_VISITED = 20_000
 _DEEPEST = 7
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -334,8 +336,10 @@ def _way_in_a_module(parameter: Any, frame: UserFrame) -> str | None:
 def key_text(key: object) -> str:
     """A container's key as code; keys that are no plain values (a parameter, an object) as an ellipsis."""
     if type(key) is str:
-        return json.dumps(key, ensure_ascii=False)
-    if type(key) in (int, bool, float, type(None)):
+        return json.dumps(key, ensure_ascii=False) if len(key) <= _LONGEST_KEY else "…"
+    if type(key) is int and abs(key) > sys.maxsize:
+        return "…"
+    if any(type(key) is plain for plain in (int, bool, float, type(None))):
         return repr(key)
     if is_kind(key, enum.Enum):
         name = instance_dict(key).get("_name_")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, storage_key, tensors_of_module
+from samedevice.explaining.live import device_of, element_count, storage_key, tensors_of_module
 from samedevice.findings import Finding, Fix
 from samedevice.tracing.stacks import culprit_of, location_of, name_of
 from samedevice.tracing.ties import where_tied
@@ -41,7 +41,7 @@ class SplitBuffers:
         first: dict[Any, str] = {}
         found = []
         for path, kind, tensor in tensors_of_module(module):
-            key = storage_key(tensor) if kind == "buffer" and tensor.numel() else None
+            key = storage_key(tensor) if kind == "buffer" and element_count(tensor) else None
             if key is not None and first.setdefault(key, path) != path:
                 found.append((first[key], path))
         return found

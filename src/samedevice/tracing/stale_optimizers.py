@@ -9,7 +9,7 @@ from typing import Any
 
 from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, gradient_of, instance_dict, is_module, tensors_of_module
+from samedevice.explaining.live import device_of, gradient_of, instance_dict, is_module, shape_of, tensors_of_module
 from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.operands import find_inside
 from samedevice.explaining.routes import Route
@@ -74,7 +74,7 @@ def _replaced_whole(held: list[Any], idle: list[Any], own: list[Any]) -> bool:
     """Nothing that the optimizer holds got a gradient, and it was made for a model of these very shapes."""
     if not held or len(idle) < len(held):
         return False
-    return Counter(tuple(tensor.shape) for tensor in held) <= Counter(tuple(tensor.shape) for tensor in own)
+    return Counter(map(shape_of, held)) <= Counter(map(shape_of, own))
 
 
 def _in_a_living_module(tensors: Iterable[Any]) -> bool:
