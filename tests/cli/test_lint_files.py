@@ -169,8 +169,9 @@ def test_the_cache_and_processes_change_nothing(folder, capsys):
     first = lint_json(capsys, "--no-cache", "--jobs", "1", ".")
     for arguments in (["--jobs", "2"], ["--jobs", "2"], [], ["--cache-dir", "kept"]):
         assert lint_json(capsys, *arguments, ".") == first
-    assert len(list(Path("kept/lint").glob("??/*"))) == 40
-    assert len(list(Path(os.environ["SAMEDEVICE_CACHE_DIR"]).glob("lint/??/*"))) == 40
+    # More where somebody edits the linter while this runs: its files are part of each entry's name.
+    assert len(list(Path("kept/lint").glob("??/*"))) >= 40
+    assert len(list(Path(os.environ["SAMEDEVICE_CACHE_DIR"]).glob("lint/??/*"))) >= 40
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x"])
