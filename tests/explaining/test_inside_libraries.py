@@ -1,10 +1,14 @@
 """A library computes from what the user's line gave it, and is refused: the name is that of what was given."""
 
+import sys
+import types
+
 import pytest
 import torch
 from torch import nn
 
 import samedevice
+from samedevice.usercode import is_user_file
 
 
 def explained(call):
@@ -98,3 +102,12 @@ def test_a_library_that_words_the_fault_anew():
             raise RuntimeError("Encountered different devices in metric calculation") from error
 
     assert explained(call) == ("SD121", "metric.total")
+
+
+@pytest.mark.parametrize(("name", "own"), [("torch.written_there", False), ("mine.written_there", True)])
+def test_a_module_that_a_library_writes_elsewhere_is_not_the_users(tmp_path, monkeypatch, name, own):
+    file = tmp_path / "written_there.py"
+    module = types.ModuleType(name)
+    module.__file__ = str(file)
+    monkeypatch.setitem(sys.modules, name, module)
+    assert is_user_file(str(file)) is own
