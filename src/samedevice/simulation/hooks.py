@@ -80,8 +80,9 @@ class _NodeHook(_Checked):
 
     def __call__(self, gradients: Any, *others: Any) -> Any:
         results = self._hook(gradients, *others)
-        if isinstance(results, tuple) and is_active(self._labels):
-            for before, after in zip(gradients, results, strict=False):
+        # How many there are C++ looks at first, and tells.
+        if isinstance(results, tuple) and len(results) == len(gradients) and is_active(self._labels):
+            for before, after in zip(gradients, results, strict=True):
                 self._check(before, after)
         return results
 
