@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from samedevice.linting.devices import (
     attributes,
@@ -20,7 +21,7 @@ from samedevice.linting.devices import (
 from samedevice.linting.devices.facts import MoveDiscarded, Operand
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Frame, Machine
-from samedevice.linting.devices.places import CPU, Certainty, difference
+from samedevice.linting.devices.places import CPU, Cell, Certainty, Location, difference, resolve
 from samedevice.linting.devices.sequences import element_of, sequence
 from samedevice.linting.devices.values import (
     NOTHING,
@@ -294,6 +295,8 @@ def _check_returns(machine: Machine, frame: Frame) -> None:
         if not fresh or made.scalar is not False or made.place is not machine.default_place or made.held is not None:
             continue
         for other in tensors:
+            if _is_of_items(moves.place_of(other)):
+                continue  # An empty list has none that could tell a device.
             if difference(made.place, moves.place_of(other)) is Certainty.CERTAIN and made.origin is not None:
                 operands = [
                     Operand(made, made.place, made.origin.node, "returned"),
@@ -301,6 +304,15 @@ def _check_returns(machine: Machine, frame: Frame) -> None:
                 ]
                 machine.report(made.origin.node, "return", "returns", operands)
                 return
+
+
+def _is_of_items(place: Location | None) -> bool:
+    """Where an item is of a list that is not known."""
+    found = resolve(place) if place is not None else None
+    return isinstance(found, Cell) and _ITEM.search(found.name) is not None
+
+
+_ITEM = re.compile(r"\[(…|-?\d+)\]$")
 
 
 def _bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str, Value]:
