@@ -162,7 +162,7 @@ def reloaded(evidence: Evidence) -> Fix | None:
         line = f"{route.text}.load_state_dict({route.text}.state_dict())"
         if origin is not None and origin.event == "moved" and origin.file == frame.file:
             moving = frame.source.statement_at(origin.line)
-            inside = frame.source.function_at(origin.line) is frame.definition or frame.definition is None
+            inside = frame.source.function_at(origin.line) is frame.definition
             if moving is not None and inside and _runs_before(frame, moving):
                 return _behind(frame.source, moving, line)
     return None
