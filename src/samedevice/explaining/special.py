@@ -22,6 +22,7 @@ from samedevice.explaining.live import (
     is_optimizer,
     is_parameter,
     is_tensor,
+    name_of_class,
     requires_grad,
 )
 from samedevice.explaining.reading import is_container, members
@@ -55,7 +56,7 @@ def _optimizer(recognised: Recognised, frames: list[UserFrame]) -> Suspect | Non
 
 
 def _wrapped_model(recognised: Recognised, frames: list[UserFrame]) -> Suspect | None:
-    return _named(frames, lambda value: is_module(value) and type(value).__name__.endswith("DataParallel"))
+    return _named(frames, lambda value: is_module(value) and name_of_class(type(value)).endswith("DataParallel"))
 
 
 def _non_leaf(recognised: Recognised, frames: list[UserFrame]) -> Suspect | None:
