@@ -1,10 +1,11 @@
 """What a simulation costs: the same step plain and under `simulate("cuda")`, side by side in one run.
 
-    python benchmarks/simulation.py [--rounds 9] [--observed]
+    python benchmarks/simulation.py [--rounds 9] [--origins]
     python benchmarks/simulation.py --memory [--steps 10000]
 
-Rounds alternate between the two, so that a busy machine slows both; the figures are medians of one step, in ms.
-Aims: 1.5 for the transformer's training step, 1.3 for the convolutional one, 8 for the loop of tiny operations.
+Rounds alternate between the two, so that a busy machine slows both; the figures are medians of the processor's time for
+one step, in ms. Aims: 1.5 for the transformer's training step, 1.3 for the convolutional one, 8 for the loop of tiny
+operations. With `--origins` each tensor's origin is recorded on top, as `samedevice run` does.
 
 `--memory` trains for many steps in one simulation and prints what the process holds on the way: memory and objects of
 Python, and what the simulated device says of its own. Aim: after the first tenth no figure grows. Exit status 1 if one
@@ -28,7 +29,6 @@ import torch
 from torch import nn
 
 import samedevice
-from samedevice.simulation import observers
 
 Step = Callable[[], object]
 
@@ -103,7 +103,10 @@ def tiny(device: str) -> Step:
     return step
 
 
-def median_times(make: Callable[[str], Step], rounds: int) -> tuple[float, float]:
+Watching = Callable[[], contextlib.AbstractContextManager[object]]
+
+
+def median_times(make: Callable[[str], Step], rounds: int, watching: Watching) -> tuple[float, float]:
     """Seconds of one step, plain and simulated, the rounds taking turns."""
     times: tuple[list[float], list[float]] = ([], [])
     plain = make("cpu")
@@ -114,7 +117,7 @@ def median_times(make: Callable[[str], Step], rounds: int) -> tuple[float, float
     for _ in range(rounds):
         times[0].append(timed(plain))
         # Labels belong to one simulation: make the step anew in each.
-        with samedevice.simulate("cuda"):
+        with watching(), samedevice.simulate("cuda"):
             simulated = make("cuda")
             timed(simulated)
             times[1].append(timed(simulated))
@@ -122,10 +125,10 @@ def median_times(make: Callable[[str], Step], rounds: int) -> tuple[float, float
 
 
 def timed(step: Step) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
+    """Seconds of one call, while nobody else had the processor."""
+    start = time.process_time()
     step()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 class Small(nn.Module):
@@ -196,18 +199,17 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--observed", action="store_true", help="with an observer that does nothing, as under watch()")
+    parser.add_argument("--origins", action="store_true", help="record where each tensor comes from, as `run` does")
     parser.add_argument("--memory", action="store_true", help="what is held over many steps, instead of times")
     parser.add_argument("--steps", type=int, default=10_000, help="how many, for --memory")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.memory:
         return memory(options.steps)
-    if options.observed:
-        observers.subscribe(lambda event: None)
+    watching: Watching = samedevice.watch if options.origins else contextlib.nullcontext
     print(f"{'step':<14} {'plain ms':>10} {'simulated ms':>13} {'ratio':>6} {'aim':>5}")
     for make, aim in ((transformer, 1.5), (convolutional, 1.3), (tiny, 8.0)):
-        plain, simulated = median_times(make, options.rounds)
+        plain, simulated = median_times(make, options.rounds, watching)
         print(
             f"{make.__name__:<14} {1e3 * plain:>10.2f} {1e3 * simulated:>13.2f} {simulated / plain:>6.2f} {aim:>5.1f}"
         )

@@ -18,7 +18,7 @@ import torch
 
 from samedevice.simulation.calls import torch_version
 
-__all__ = ["Block", "CachingAllocator", "active", "hold", "raise_if_out_of_memory"]
+__all__ = ["Block", "CachingAllocator", "active", "hold", "let_go", "raise_if_out_of_memory"]
 
 _SMALL = 1 << 20
 _SMALL_SEGMENT = 2 << 20
@@ -92,29 +92,39 @@ class Block:
         size: bytes that the storage asked for.
     """
 
-    __slots__ = ("_allocator", "_pool", "_size")
+    __slots__ = ("_pool", "_size", "_whole")
 
     def __init__(self, allocator: CachingAllocator, size: int) -> None:
         pool = allocator.small if size <= _SMALL else allocator.large
+        whole = allocator.all
         size = (size + 511) & ~511
-        self._allocator, self._pool, self._size = allocator, pool, size
-        for counted in (pool, allocator.all):
-            counted.count += 1
-            counted.count_ever += 1
-            counted.bytes += size
-            counted.bytes_ever += size
-            if counted.bytes > counted.bytes_peak:
-                counted.bytes_peak = counted.bytes
-            if counted.count > counted.count_peak:
-                counted.count_peak = counted.count
+        self._pool, self._whole, self._size = pool, whole, size
+        # Written out, with each sum read once: this runs on every operator.
+        pool.count = count = pool.count + 1
+        pool.bytes = held = pool.bytes + size
+        pool.count_ever += 1
+        pool.bytes_ever += size
+        if count > pool.count_peak:
+            pool.count_peak = count
+        if held > pool.bytes_peak:
+            pool.bytes_peak = held
+        whole.count = count = whole.count + 1
+        whole.bytes = held = whole.bytes + size
+        whole.count_ever += 1
+        whole.bytes_ever += size
+        if count > whole.count_peak:
+            whole.count_peak = count
+        if held > whole.bytes_peak:
+            whole.bytes_peak = held
         if pool.bytes > pool.reserved.current:
             allocator.reserve(pool, size)
 
     def __del__(self) -> None:
-        size = self._size
-        for counted in (self._pool, self._allocator.all):
-            counted.count -= 1
-            counted.bytes -= size
+        size, pool, whole = self._size, self._pool, self._whole
+        pool.count -= 1
+        pool.bytes -= size
+        whole.count -= 1
+        whole.bytes -= size
 
 
 class CachingAllocator:
@@ -263,16 +273,23 @@ def raise_if_out_of_memory(error: RuntimeError, device: Any) -> None:
         raise allocator.out_of_memory(int(said[1]), allocator.allocated()) from None
 
 
-def hold(storage: Any, device: Any) -> None:
+def hold(storage: Any, device: torch.device) -> None:
     """Count a storage for the device on which it is said to be, and no longer for another.
 
     Args:
         storage: an `UntypedStorage`.
-        device: complete; None for the host, whose memory is not counted.
+        device: complete, one of the running simulation's.
     """
-    if device is not None:
-        size = storage.nbytes()
-        if size and active:
-            storage._samedevice_block = Block(active[device.index], size)
-    elif hasattr(storage, "_samedevice_block"):
+    size = storage.nbytes()
+    if size and active:
+        storage._samedevice_block = Block(active[device.index], size)
+
+
+def let_go(storage: Any) -> None:
+    """Count a storage no longer: it is on the host, whose memory is not counted, or nobody knows yet where.
+
+    Args:
+        storage: an `UntypedStorage`.
+    """
+    if hasattr(storage, "_samedevice_block"):
         del storage._samedevice_block

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from samedevice.simulation.cuda_memory import hold
+from samedevice.simulation.cuda_memory import hold, let_go
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.storage_objects import protection
 
@@ -141,7 +141,10 @@ class LabelTable:
         if self._protect is not None:
             self._protect(storage)
         setattr(storage, self.attribute, label)
-        hold(storage, None if type(label) is Floating else label)
+        if type(label) is _Device:
+            hold(storage, label)
+        else:
+            let_go(storage)
 
     def pin(self, tensor: torch.Tensor) -> None:
         """Say that the tensor is in page-locked memory; it stays where it is."""

@@ -99,6 +99,7 @@ class DeviceMode(TorchDispatchMode):
         self._entered = _Entered()
         self._last = _LastError()
         self._ended = False
+        self._quantized = False
 
     # -- being active: modes belong to threads ---------------------------------------------------------------------
 
@@ -143,9 +144,7 @@ class DeviceMode(TorchDispatchMode):
         except KeyError:
             if not isinstance(func, torch._ops.OpOverload):
                 return self._run_higher_order(func, args, kwargs or _NO_KEYWORDS)
-            operator = self._operators[func] = Operator(func)
-            # Where dtypes are refused, each result is looked at.
-            operator.plain = operator.plain and self._labels.refuse is None
+            operator = self._known(func)
         if self._pending:
             self._edges.flush()
         kwargs = kwargs or _NO_KEYWORDS
@@ -157,8 +156,8 @@ class DeviceMode(TorchDispatchMode):
         uniform = True
         try:
             for position in operator.positions:
-                if position < count and type(args[position]) not in _NO_TENSOR:
-                    found = read(_storage(args[position]))
+                if position < count and type(value := args[position]) not in _NO_TENSOR:
+                    found = read(_storage(value))
                     if found is not label:
                         if label is not _UNSEEN:
                             uniform = False
@@ -188,6 +187,17 @@ class DeviceMode(TorchDispatchMode):
         if _observers:
             self._observe(operator.event, operator, result, args, kwargs)
         return result
+
+    def _known(self, func: Any) -> Operator:
+        """What there is to know of an operator that is called for the first time."""
+        operator = self._operators[func] = Operator(func)
+        # Where dtypes are refused, each result is looked at.
+        operator.plain = operator.plain and self._labels.refuse is None
+        self._quantized = self._quantized or operator.makes_quantized
+        if self._quantized:
+            for known in self._operators.values() if operator.makes_quantized else (operator,):
+                known.plain = known.plain and not known.refuses_quantized
+        return operator
 
     def _slowly(self, operator: Operator, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """As `_general`; an error shows one frame of this package, since the others say nothing to the user."""
