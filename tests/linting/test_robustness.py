@@ -38,6 +38,15 @@ def test_deep_blocks_and_recursion_end():
     assert linted("import torch\nclass A(A): pass\nclass B:\n    def __init__(self): self.b = B()\nB()\n") == ()
 
 
+def test_a_chain_of_many_elifs_is_followed():
+    """In the tree each `elif` is inside the one before; generated parsers and dispatchers have hundreds."""
+    chain = "".join(f"    elif kind == {number}:\n        x = x + 1\n" for number in range(1, 900))
+    program = f"import torch\ndef f(kind, x):\n    if kind == 0:\n        x = -x\n{chain}    return x\n"
+    mixed = f"{program}f(a, torch.ones(3, device='cuda')) + torch.ones(3)\n"
+    assert linted(program) == ()
+    assert [finding.code for finding in linted(mixed)] == ["SD101"]
+
+
 def test_calls_that_double_at_every_level_end():
     levels = "\n".join(f"def f{i}(x):\n    f{i + 1}(x); f{i + 1}(x); f{i + 1}(x)" for i in range(40))
     assert linted(f"import torch\n{levels}\ndef f40(x): pass\nf0(torch.ones(1))\n") == ()

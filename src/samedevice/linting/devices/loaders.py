@@ -25,14 +25,14 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["loader"]
+__all__ = ["check_generator", "loader"]
 
 _DEEPEST_SAMPLE = 5
 
 
 def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """A DataLoader: its batches are on the CPU unless the dataset holds tensors that are known to be elsewhere."""
-    _check_generator(machine, arguments, node)
+    check_generator(machine, arguments, node)
     dataset = arguments.get(0, "dataset")
     collate = arguments.keywords.get("collate_fn")
     if collate is not None and not (isinstance(collate, Constant) and collate.value is None):
@@ -54,15 +54,18 @@ def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     return Sequence(None, UNKNOWN, node=node)
 
 
-def _check_generator(machine: Machine, arguments: Arguments, node: ast.AST) -> None:
-    """A loader draws its seed and its order on the CPU.
+def check_generator(machine: Machine, arguments: Arguments, node: ast.AST) -> None:
+    """What draws an order (a loader, a sampler, `random_split`) does so on the default device.
 
-    Source: torch/utils/data: `_BaseDataLoaderIter.__init__` and `RandomSampler.__iter__`.
+    Which that is, a function that nothing in the file calls leaves to its callers: it has no other way to say it, and
+    a generator that it makes elsewhere on purpose tells that they have set it.
+
+    Source: torch/utils/data: `_BaseDataLoaderIter.__init__` and `RandomSampler.__iter__`, `random_split` name no device.
     """
-    generator = arguments.keywords.get("generator")
-    if isinstance(generator, Generator):
-        there = Operand(generator, generator.place, arguments.keyword_nodes["generator"], "generator")
-        here = Operand(UNKNOWN, CPU, node)
+    generator, written = arguments.keywords.get("generator"), arguments.keyword_nodes.get("generator", node)
+    if isinstance(generator, Generator) and not (machine.standalone and machine.default_place == CPU):
+        there = Operand(generator, generator.place, written, "generator")
+        here = Operand(UNKNOWN, machine.default_place, node)
         if may_conflict([there, here]):
             machine.report(node, "random_", "generator", [there, here])
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from samedevice.linting.devices import branches, calls, imports, operations, truth
 from samedevice.linting.devices.classes import define_class, define_function
 from samedevice.linting.devices.expressions import bind_target
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Machine
-from samedevice.linting.devices.memory import materially_changed
+from samedevice.linting.devices.memory import Writes, materially_changed
 from samedevice.linting.devices.sequences import LONGEST, element_of, unpack
 from samedevice.linting.devices.values import (
     UNKNOWN,
@@ -90,32 +91,68 @@ def _raise(machine: Machine, node: ast.Raise) -> bool:
     return True
 
 
+@dataclass(slots=True)
+class _Undecided:
+    """An `if` whose condition is not known, while its `else` is being interpreted."""
+
+    node: ast.If
+    guard: bool
+    body_ended: bool
+    undone: Writes
+    """What the body has written; the memory is back at the state before it."""
+    mark: int
+
+
 def _if(machine: Machine, node: ast.If) -> bool:
-    known = truth.truth(machine, node.test)
-    if known is None and _switches_device(machine, node):
-        known = True
-    if known is not None:
-        return machine.execute(node.body if known else node.orelse)
-    frame, guard = machine.frame, branches.asks_for_device(machine, node.test)
-    frame.guards += guard
+    """An `if` with its `elif`s, of which generated code has hundreds: in the tree each is inside the one before."""
+    undecided: list[_Undecided] = []
+    while True:
+        known = truth.truth(machine, node.test)
+        if known is None and _switches_device(machine, node):
+            known = True
+        if known:
+            ended = machine.execute(node.body)
+            break
+        if known is None:
+            undecided.append(_body(machine, node))
+        if not _is_elif(node.orelse):
+            ended = machine.execute(node.orelse)
+            break
+        node = cast("ast.If", node.orelse[0])
+    for branch in reversed(undecided):
+        ended = _joined(machine, branch, ended)
+    return ended
+
+
+def _is_elif(orelse: list[ast.stmt]) -> bool:
+    return len(orelse) == 1 and isinstance(orelse[0], ast.If)
+
+
+def _body(machine: Machine, node: ast.If) -> _Undecided:
+    """Interpret the body, and undo what it has written."""
+    guard = branches.asks_for_device(machine, node.test)
+    machine.frame.guards += guard
     mark = machine.memory.mark()
-    body_ended = machine.execute(node.body)
+    ended = machine.execute(node.body)
     undone = machine.memory.rewind(mark)
-    mark = machine.memory.mark()
-    else_ended = machine.execute(node.orelse)
+    return _Undecided(node, guard, ended, undone, machine.memory.mark())
+
+
+def _joined(machine: Machine, branch: _Undecided, else_ended: bool) -> bool:
+    """Go on after both branches; True where neither comes out."""
     # What comes after `if x.is_cuda: return …` runs for the other devices only.
-    frame.guards -= 0 if body_ended or else_ended else guard
-    if body_ended:
-        machine.memory.keep(mark)
+    machine.frame.guards -= 0 if branch.body_ended or else_ended else branch.guard
+    if branch.body_ended:
+        machine.memory.keep(branch.mark)
         return else_ended
     if else_ended:
-        machine.memory.rewind(mark)
-        machine.memory.replay(undone)
+        machine.memory.rewind(branch.mark)
+        machine.memory.replay(branch.undone)
         return False
-    machine.memory.join(undone, machine.memory.keep(mark))
-    if not node.orelse:
-        branches.note_stale_caches(machine, node, undone)
-        branches.keep_accidental_moves(machine, undone)
+    machine.memory.join(branch.undone, machine.memory.keep(branch.mark))
+    if not branch.node.orelse:
+        branches.note_stale_caches(machine, branch.node, branch.undone)
+        branches.keep_accidental_moves(machine, branch.undone)
     return False
 
 

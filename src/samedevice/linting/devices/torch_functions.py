@@ -268,7 +268,13 @@ def _split(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
 
 
 def _random_split(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    loaders.check_generator(machine, arguments, node)
     return Sequence(None, _split(machine, arguments, node))
+
+
+def _sampler(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
+    loaders.check_generator(machine, arguments, node)
+    return UNKNOWN
 
 
 _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char")
@@ -299,6 +305,9 @@ _EXACT: dict[str, Handler] = {
     "torch.multiprocessing.spawn": _spawn,
     "torch.multiprocessing.Process": library_functions.started,
     "torch.utils.data.random_split": _random_split,
+    "torch.utils.data.RandomSampler": _sampler,
+    "torch.utils.data.SubsetRandomSampler": _sampler,
+    "torch.utils.data.WeightedRandomSampler": _sampler,
     "torch.utils.data.Subset": _split,
     "torch.autograd.Variable": _first,
     "torch.Tensor": _legacy,
