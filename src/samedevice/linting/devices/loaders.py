@@ -60,7 +60,7 @@ def check_generator(machine: Machine, arguments: Arguments, node: ast.AST) -> No
     Which that is, a function that nothing in the file calls leaves to its callers: it has no other way to say it, and
     a generator that it makes elsewhere on purpose tells that they have set it.
 
-    Source: torch/utils/data: `_BaseDataLoaderIter.__init__` and `RandomSampler.__iter__`, `random_split` name no device.
+    Source: torch/utils/data: `_BaseDataLoaderIter.__init__`, `RandomSampler.__iter__`, `random_split` name no device.
     """
     generator, written = arguments.keywords.get("generator"), arguments.keyword_nodes.get("generator", node)
     if isinstance(generator, Generator) and not (machine.standalone and machine.default_place == CPU):
