@@ -1,5 +1,6 @@
 """Every sentence of the source is in every catalogue, translated, with the placeholders that it is given."""
 
+import ast
 import gettext
 import importlib.util
 import io
@@ -107,3 +108,70 @@ def test_the_wheel_has_it(tmp_path):
     with zipfile.ZipFile(done.stdout.split()[-1]) as wheel:
         for file in CATALOGUES:
             assert file.with_suffix(".mo").relative_to(ROOT / "src").as_posix() in wheel.namelist()
+
+
+NO_SENTENCES = ("messages/", "simulation/", "linting/devices/")
+"""Where PyTorch's own words stand, and where nothing is said."""
+NOT_SHOWN = {
+    "__init__.py": ["has no attribute"],  # Python's own words
+    "checkpoints/formats.py": ["shape x"],  # the reason inside a translated sentence
+    "cli/arguments.py": ["(?P<"],  # argparse's sentences, to be recognised
+    "explaining/diagnosing/traced.py": ["Traceback of TorchScript"],
+    "explaining/replayed.py": ["in replica"],
+    "fixing/edits.py": ["No newline at end of file"],  # what patches say
+    "fixing/overlay.py": ["no cached bytecode"],  # caught by the import system
+    "linting/cache.py": ["Signature:"],
+    "linting/language_server.py": ["the linter failed in"],  # in the editor's log
+    "pytest_plugin.py": ["the test on", "the session on"],  # what pytest shows beside its own options
+    "reports/to_sarif.py": ["shows it wrong and right", "made or left behind here"],  # for machines
+    "running/interpreter.py": [
+        "Exception ignored in",
+        "exception was",
+        "Error in sys.excepthook",
+    ],  # Python's own words
+    "trees/inside.py": ["is only looked into"],
+    "trees/replace.py": ["that must exist before"],  # the reason inside a translated sentence
+}
+"""Sentences that no reader meets in a report, or that are somebody else's."""
+WORD = re.compile(r"\b(?:the|an?|are|was|were|of|with|from|that|which|it|on|by|does|has|have|no|not|is|in)\b")
+
+
+def sentences_not_said(text):
+    """Strings and f-strings with three words or more, one of them a small one, outside of `say` and docstrings."""
+    tree, skipped = ast.parse(text), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            skipped.add(id(node.value))
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("say", "say_number"):
+            skipped.update(map(id, ast.walk(node)))
+        elif isinstance(node, ast.JoinedStr):
+            skipped.update(map(id, ast.iter_child_nodes(node)))
+    for node in ast.walk(tree):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node] if isinstance(node, ast.Constant) else []
+        found = "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in parts)
+        is_prose = " " in found and len(re.findall("[A-Za-z]{2,}", found)) >= 3 and WORD.search(found)
+        if is_prose and id(node) not in skipped and not is_code(found):
+            yield found
+
+
+def is_code(text):
+    try:
+        ast.parse(text.strip())
+    except SyntaxError:
+        return text.lstrip().startswith(("<", "(?", ":root", "│", "import ", "File ", "samedevice "))
+    return True
+
+
+def test_a_sentence_past_the_catalogue_is_found():
+    assert list(sentences_not_said('x = f"{a} is on the {b}"')) == ["x is on the x"]
+    assert list(sentences_not_said('raise UsageError("the file is not there")')) == ["the file is not there"]
+    assert list(sentences_not_said('"""A docstring of the module."""\nsay("the file is {x} there", x=f(1))')) == []
+
+
+def test_no_sentence_is_said_past_the_catalogue():
+    source = ROOT / "src" / "samedevice"
+    for file in sorted(source.rglob("*.py")):
+        name = file.relative_to(source).as_posix()
+        if not name.startswith(NO_SENTENCES):
+            found = list(sentences_not_said(file.read_text(encoding="utf-8")))
+            assert [each for each in found if not any(part in each for part in NOT_SHOWN.get(name, ()))] == [], name

@@ -35,6 +35,12 @@ def test_wrong_is_flagged_at_the_marked_lines_and_nowhere_else(cause, example):
     assert found(example.wrong_script) == [(cause.code, line) for line in example.marked_lines]
 
 
+@pytest.mark.parametrize(("cause", "example"), WRONG)
+def test_what_is_found_is_said_in_both_languages(is_translated, cause, example):
+    for finding in lint_source(example.wrong_script, "example.py"):
+        is_translated(finding)
+
+
 @pytest.mark.parametrize("script", SILENT)
 def test_right_and_clean_are_silent(script):
     assert found(script) == []

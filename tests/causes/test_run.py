@@ -33,13 +33,14 @@ def run_script(tmp_path, monkeypatch, request):
 
 
 @pytest.mark.parametrize(("cause", "example"), named("wrong", lambda cause: cause.examples))
-def test_wrong_meets_its_cause_at_the_marked_line(run_script, cause, example):
+def test_wrong_meets_its_cause_at_the_marked_line(run_script, reads_well, cause, example):
     result = run_script(example.wrong_script, example.devices)
     assert (result.outcome, result.status) == ("finding", 1)
     assert [(finding.code, finding.cause) for finding in result.report.findings] == [(cause.code, cause.slug)]
     (finding,) = result.report.findings
     lines = {finding.location.line, finding.culprit.line if finding.culprit else None}
     assert lines & set(example.marked_lines)
+    reads_well(result.report)
 
 
 @pytest.mark.parametrize(("cause", "example"), named("right", lambda cause: cause.examples))

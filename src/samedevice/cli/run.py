@@ -43,7 +43,8 @@ def main(argv: list[str]) -> int:
     stream = sys.stderr  # the script may put another in its place
     result = run(run_options)
     if os.getpid() == process:  # a forked child that came to the script's end leaves the reports to its parent
-        _explain(result.report, stream)
+        if not result.told:
+            _explain(result.report, stream)
         for name, file in files.items():
             write(file, _WRITERS[name](result.report))
     return result.status

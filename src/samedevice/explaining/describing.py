@@ -16,6 +16,7 @@ from samedevice.explaining.routes import value_of
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Raised
 from samedevice.messages import Recognised
+from samedevice.texts import say
 
 __all__ = ["code_of", "finding_from", "finding_from_message", "location_of"]
 
@@ -101,16 +102,24 @@ def _operand(one: Seen, evidence: Evidence) -> Operand:
     name = one.name
     if not name and one.node is not None and evidence.frame is not None:
         name = evidence.frame.source.text_of(one.node)
-    return Operand(name or one.argument or "a tensor", one.device, one.shape, one.dtype, one.argument)
+    return Operand(name or one.argument or say("a tensor"), one.device, one.shape, one.dtype, one.argument)
 
 
 def _sentence(evidence: Evidence, culprit: Culprit | None, operation: str | None) -> str:
-    name = operation.rpartition("::")[2] if operation else ""
-    head = f"{name}: " if name else ""
+    called = operation.rpartition("::")[2] if operation else ""
+    told = _told(evidence, culprit)
+    return say("{operation}: {message}", operation=called, message=told) if called else told
+
+
+def _told(evidence: Evidence, culprit: Culprit | None) -> str:
     if culprit is None or not culprit.device:
-        return head + (text_of(evidence.error).splitlines() or ["a device fault"])[0]
+        return next(iter(text_of(evidence.error).splitlines()), say("a device fault"))
     expected = evidence.expected or _said_to_be_expected(evidence.recognised)
-    return f"{head}{culprit.name} is on {culprit.device}" + (f", expected on {expected}" if expected else "")
+    if not expected:
+        return say("{name} is on {device}", name=culprit.name, device=culprit.device)
+    return say(
+        "{name} is on {device}, expected on {expected}", name=culprit.name, device=culprit.device, expected=expected
+    )
 
 
 def _said_to_be_expected(recognised: Recognised | None) -> str | None:

@@ -22,6 +22,7 @@ from samedevice.explaining.unattached import operands_without_fault
 from samedevice.explaining.where_made import Made, Origins, discarded_move, root_made, where_made
 from samedevice.faults import fault_of
 from samedevice.messages import Recognised
+from samedevice.texts import say
 
 __all__ = ["gather"]
 
@@ -85,7 +86,9 @@ def _blame_what_flows(evidence: Evidence, suspects: dict[int, Suspect | None]) -
     flowing = tuple(one for one in evidence.seen if one.device == side.expected and not is_parameter(one.tensor))
     found = next((each for one in flowing if (each := suspects.get(id(one))) is not None), None)
     if suspect.holder.kind == "parameter" and found is not None and spanning_model(evidence) is not None:
-        evidence.side = Side(flowing, suspect.device, f"the parameters of that part are on {suspect.device}")
+        evidence.side = Side(
+            flowing, suspect.device, say("the parameters of that part are on {device}", device=suspect.device)
+        )
         evidence.suspect = found
 
 

@@ -18,6 +18,7 @@ from samedevice.explaining.tracebacks import PastedFrame, frames_in
 from samedevice.explaining.vocabulary import LAYER_OPERATORS
 from samedevice.findings import Culprit, Finding, Location, Operand, Raised
 from samedevice.messages import Recognised, recognise
+from samedevice.texts import say
 
 __all__ = ["explain_text"]
 
@@ -71,7 +72,11 @@ def _finding(text: str, recognised: Recognised, frame: PastedFrame | None, guess
     if name is not None and frame is not None:
         line = guess.line if guess is not None else None
         culprit = Culprit(name, frame.file if line is not None else None, line, wrong or None)
-    sentence = f"{name} is on {wrong}, expected on {expected}" if name and wrong and expected else message
+    sentence = (
+        say("{name} is on {wrong}, expected on {expected}", name=name, wrong=wrong, expected=expected)
+        if name and wrong and expected
+        else message
+    )
     return Finding(
         code=next(code for code, known in catalogue.SLUGS.items() if known == slug),
         cause=slug,
@@ -123,10 +128,14 @@ def _guess(recognised: Recognised, frame: PastedFrame) -> _Guess | None:
     if call is not None and argument is not None and _is_layer(recognised):
         if argument in _FROM_MODULE:
             name = source.text_of(call.func)
-            return _Guess(name, "model-not-moved", f"its parameters are on {wrong}")
+            return _Guess(name, "model-not-moved", say("its parameters are on {wrong}", wrong=wrong))
         if argument in _FROM_INPUT and call.args:
             inner = undressed(call.args[0])
-            return _Guess(source.text_of(inner), "input-not-moved", f"the input is on {wrong}, the parameters are not")
+            return _Guess(
+                source.text_of(inner),
+                "input-not-moved",
+                say("the input is on {wrong}, the parameters are not", wrong=wrong),
+            )
     return _plain_attribute(node, source, frame)
 
 
@@ -175,7 +184,7 @@ def _plain_attribute(node: ast.AST, source: Source, frame: PastedFrame) -> _Gues
             continue
         name = inner.targets[0].attr
         if name in names and _makes_tensor(inner.value):
-            reason = f"self.{name} is a plain attribute, so the module's `.to()` leaves it behind"
+            reason = say("self.{name} is a plain attribute, so the module's `.to()` leaves it behind", name=name)
             return _Guess(f"self.{name}", "plain-attribute", reason, inner.lineno)
     return None
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from samedevice.explaining.live import is_parameter
 from samedevice.explaining.operands import Seen
 from samedevice.messages import Recognised
+from samedevice.texts import say, say_number
 
 __all__ = ["ON_THE_CPU_ONLY", "Side", "choose_side"]
 
-ON_THE_CPU_ONLY = "this operation takes it on the CPU only"
+ON_THE_CPU_ONLY = say("this operation takes it on the CPU only")
 _CPU_DEMANDED = ("lengths", "numpy", "tensor-split", "cpu-only-method", "pin-memory", "rng-state")
 
 
@@ -60,7 +61,11 @@ def _as_told(present: list[Seen], recognised: Recognised | None) -> Side | None:
         return None
     expected, given = recognised.places.get("input", ""), recognised.places.get("grad", "")
     wrong = tuple(one for one in present if one.device == given)
-    return Side(wrong, expected, f"the gradient is for a tensor on {expected}") if wrong and expected else None
+    return (
+        Side(wrong, expected, say("the gradient is for a tensor on {expected}", expected=expected))
+        if wrong and expected
+        else None
+    )
 
 
 def _against_cpu(present: list[Seen], accelerators: list[str]) -> Side:
@@ -69,11 +74,17 @@ def _against_cpu(present: list[Seen], accelerators: list[str]) -> Side:
     wrong = [one for one in present if one.device == "cpu"]
     # A CPU scalar may join; where one did not, the operands with sizes are the ones left behind.
     wrong = [one for one in wrong if one.shape] or wrong
-    reason = f"{len(others)} of {len(present)} operands are on {expected}"
+    reason: str = say_number(
+        "{number} of {all} operands is on {expected}",
+        "{number} of {all} operands are on {expected}",
+        len(others),
+        all=len(present),
+        expected=expected,
+    )
     if any(map(_is_parameter, others)):
-        reason = f"the parameters are on {expected}"
+        reason = say("the parameters are on {expected}", expected=expected)
     elif len(present) == 2:
-        reason = f"the other operand is on {expected}"
+        reason = say("the other operand is on {expected}", expected=expected)
     return Side(tuple(wrong), expected, reason)
 
 
@@ -85,7 +96,7 @@ def _between_accelerators(present: list[Seen], devices: list[str], suspicion: Ca
 
     wrong = max(devices, key=score)
     expected = _most_common([one for one in present if one.device != wrong]) or devices[0]
-    reason = f"the other operands are on {expected}"
+    reason = say("the other operands are on {expected}", expected=expected)
     return Side(tuple(one for one in present if one.device == wrong), expected, reason)
 
 

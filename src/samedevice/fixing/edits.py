@@ -18,6 +18,7 @@ from pathlib import Path
 
 from samedevice.errors import UsageError
 from samedevice.findings import Edit
+from samedevice.texts import say
 
 __all__ = ["Change", "apply_edits", "encoding_of", "write", "write_all"]
 
@@ -129,7 +130,9 @@ def write_all(changes: Sequence[Change]) -> None:
         for change in changes:
             path = Path(change.file)
             if path.read_bytes() != change.before.encode(encoding_of(path)):
-                raise UsageError(f"{path} was changed by somebody else meanwhile; nothing was written")
+                raise UsageError(
+                    say("{file} was changed by somebody else meanwhile; nothing was written", file=str(path))
+                )
         for temporary, real in ready:
             temporary.replace(real)
 
@@ -148,6 +151,18 @@ def write(path: Path, text: str) -> None:
         temporary.replace(real)
 
 
+def _no_longer_read(path: Path, error: Exception) -> str:
+    if path.suffix == ".ipynb":
+        return say(
+            "{file}: the edited text would not be a notebook ({error}); nothing was written",
+            file=str(path),
+            error=str(error),
+        )
+    return say(
+        "{file}: the edited text would not be Python ({error}); nothing was written", file=str(path), error=str(error)
+    )
+
+
 @contextlib.contextmanager
 def _prepared(path: Path, text: str) -> Iterator[tuple[Path, Path]]:
     """A complete file beside `path` and the real path that it is for; gone afterwards unless it was put there."""
@@ -156,15 +171,20 @@ def _prepared(path: Path, text: str) -> Iterator[tuple[Path, Path]]:
         try:
             (json.loads if path.suffix == ".ipynb" else ast.parse)(text)
         except (SyntaxError, ValueError) as error:
-            kind = "a notebook" if path.suffix == ".ipynb" else "Python"
-            raise UsageError(f"{path}: the edited text would not be {kind} ({error}); nothing was written") from None
+            raise UsageError(_no_longer_read(path, error)) from None
     real = Path(os.path.realpath(path))
     if not os.access(real, os.W_OK):
-        raise UsageError(f"{path} may not be written to; nothing was written")
+        raise UsageError(say("{file} may not be written to; nothing was written", file=str(path)))
     try:
         data = text.encode(encoding_of(real))
     except UnicodeEncodeError as error:
-        raise UsageError(f"{path}: the edited text does not fit its encoding ({error}); nothing was written") from None
+        raise UsageError(
+            say(
+                "{file}: the edited text does not fit its encoding ({error}); nothing was written",
+                file=str(path),
+                error=str(error),
+            )
+        ) from None
     descriptor, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
     temporary = Path(name)
     try:

@@ -13,6 +13,7 @@ from samedevice.linting import notebooks
 from samedevice.linting.lint import lint_source
 from samedevice.linting.selection import select_files
 from samedevice.linting.source import SourceError, decode, encoding_of, mentions_torch, read
+from samedevice.texts import say
 
 __all__ = ["findings_if_valid", "fix_files", "fix_text", "fixed_bytes", "proposed_changes"]
 
@@ -124,7 +125,11 @@ def proposed_changes(
         except SourceError:
             continue
         except Exception as error:  # a fault of the linter or of a rule itself stops no other file
-            _note(errors, path, f"not mended ({type(error).__name__}: {error}); please report it")
+            _note(
+                errors,
+                path,
+                say("not mended ({type}: {error}); please report it", type=type(error).__name__, error=str(error)),
+            )
             continue
         if change.after != change.before:
             yield change
@@ -147,7 +152,7 @@ def fixed_bytes(data: bytes, filename: str, *, config: Config | None = None, uns
         return Change(filename, before, before, encoding)
     after = fix_text(before, filename, config=config, unsafe=unsafe)
     if after != before and before.encode(encoding) != data:
-        raise SourceError(f"cannot be written back as {encoding} without other changes")
+        raise SourceError(say("cannot be written back as {encoding} without other changes", encoding=encoding))
     return Change(filename, before, after, encoding)
 
 
@@ -174,7 +179,9 @@ def fix_files(
         try:
             write_all([change])
         except (UsageError, OSError) as error:
-            _note(errors, change.file, f"not mended: {getattr(error, 'strerror', None) or error}")
+            _note(
+                errors, change.file, say("not mended: {reason}", reason=getattr(error, "strerror", None) or str(error))
+            )
         else:
             made.append(change)
     return tuple(made)

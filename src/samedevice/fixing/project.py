@@ -12,6 +12,7 @@ from samedevice.findings import Edit
 from samedevice.fixing.edits import Change, apply_edits
 from samedevice.fixing.files import findings_if_valid
 from samedevice.linting.source import SourceError, decode, read
+from samedevice.texts import say
 from samedevice.usercode import is_user_file
 
 __all__ = ["Project"]
@@ -42,7 +43,7 @@ class Project:
         try:
             decode(read(main))
         except SourceError as error:
-            raise UsageError(f"{main}: {error}") from None
+            raise UsageError(say("{file}: {reason}", file=str(main), reason=error.message)) from None
         real = Path(os.path.realpath(main))
         home = Path.home()
         marked = [folder for folder in real.parents if any((folder / mark).exists() for mark in _MARKS)]

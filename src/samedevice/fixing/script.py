@@ -18,6 +18,7 @@ from samedevice.fixing.files import findings_if_valid
 from samedevice.fixing.project import Project
 from samedevice.fixing.trial import try_run
 from samedevice.running import RunOptions
+from samedevice.texts import say
 
 __all__ = ["FixOptions", "FixResult", "fix_script"]
 
@@ -111,8 +112,13 @@ def _main_file(options: FixOptions) -> Path:
     found = next((path for path in candidates if path.is_file()), None)
     if found is None:
         known = importlib.util.find_spec(options.script.partition(".")[0]) is not None
-        where = "is not in the current folder" if known else "cannot be found"
-        raise UsageError(f"module {options.script} {where}; only files of your own are mended")
+        if known:
+            raise UsageError(
+                say(
+                    "module {name} is not in the current folder; only files of your own are mended", name=options.script
+                )
+            )
+        raise UsageError(say("module {name} cannot be found; only files of your own are mended", name=options.script))
     return found
 
 
@@ -130,8 +136,8 @@ def _why(attempt: _Attempt) -> str:
     if attempt.outcome == "ok":
         return ""
     if attempt.outcome == "error":
-        return "the script fails for a reason of its own; `samedevice run` shows it"
-    return "no edit that is known helps against what is left"
+        return say("the script fails for a reason of its own; `samedevice run` shows it")
+    return say("no edit that is known helps against what is left")
 
 
 def _next(attempt: _Attempt, options: FixOptions) -> _Attempt | None:

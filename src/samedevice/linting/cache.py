@@ -19,10 +19,11 @@ from typing import Any
 
 import samedevice
 from samedevice.findings import Culprit, Edit, Finding, Fix, Location
+from samedevice.texts import packed, unpacked
 
 __all__ = ["Cache", "default_folder"]
 
-_FORMAT = 1
+_FORMAT = 2
 _KEPT_DAYS = 30
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Findings of `samedevice lint`; may be deleted.\n"
 """Source: "Cache Directory Tagging Specification"; tells backup programs that nothing here is worth keeping."""
@@ -86,7 +87,7 @@ class Cache:
 
         entry = {
             "reads": {file: self._digest_of(file) for file in reads},
-            "findings": [asdict(finding) for finding in findings],
+            "findings": [_entry(finding) for finding in findings],
         }
         path = self._path(text, filename, smells=smells)
         with contextlib.suppress(OSError, ValueError):
@@ -166,16 +167,28 @@ def _names_in(folder: Path) -> bytes:
     return "\0".join(kept).encode(errors="surrogatepass")
 
 
+def _entry(finding: Finding) -> dict[str, Any]:
+    """A finding of the linter as JSON can hold it, its sentences still translatable."""
+    fix = finding.fix
+    return {
+        **asdict(finding),
+        "message": packed(finding.message),
+        "reasons": [packed(reason) for reason in finding.reasons],
+        "fix": fix and {**asdict(fix), "summary": packed(fix.summary)},
+    }
+
+
 def _finding(entry: dict[str, Any]) -> Finding:
-    """A finding of the linter, back from what `asdict` made of it."""
+    """A finding of the linter, back from what `_entry` made of it."""
     location, culprit, fix = entry["location"], entry["culprit"], entry["fix"]
     return Finding(
         **{
             **entry,
+            "message": unpacked(entry["message"]),
             "location": location and Location(**location),
             "culprit": culprit and Culprit(**culprit),
             "operands": (),
-            "reasons": tuple(entry["reasons"]),
-            "fix": fix and Fix(fix["summary"], tuple(Edit(**edit) for edit in fix["edits"]), fix["safe"]),
+            "reasons": tuple(map(unpacked, entry["reasons"])),
+            "fix": fix and Fix(unpacked(fix["summary"]), tuple(Edit(**edit) for edit in fix["edits"]), fix["safe"]),
         }
     )

@@ -20,6 +20,7 @@ from samedevice.linting.rule import Rule, rules
 from samedevice.linting.smells import smells_in
 from samedevice.linting.source import Source, SourceError
 from samedevice.linting.time_limit import TimeUp, at_most
+from samedevice.texts import say
 
 __all__ = ["Checked", "check"]
 
@@ -84,9 +85,9 @@ def _check(text: str, filename: str, *, smells: bool, flags: int) -> Checked:
             if smells:
                 found += smells_in(parsed)
     except RecursionError:
-        raise SourceError("too deeply nested to be followed") from None
+        raise SourceError(say("too deeply nested to be followed")) from None
     except TimeUp:
-        raise SourceError(f"takes more than {SECONDS:g} s to follow; not linted") from None
+        raise SourceError(say("takes more than {seconds:g} s to follow; not linted", seconds=SECONDS)) from None
     return Checked(tuple(sorted(found, key=_position)), tuple(sorted(map(str, NEIGHBOURS.read))))
 
 

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterator
 
 import samedevice
+from samedevice.texts import shown
 
 __all__ = ["Faults", "Smells"]
 
@@ -51,7 +52,7 @@ class Faults:
         for finding in findings:
             at = finding.location
             if at is not None and finding.code.startswith("SD3") is self._smells:
-                yield at.line, (at.column or 1) - 1, f"{finding.code} {finding.message}", type(self)
+                yield at.line, (at.column or 1) - 1, f"{finding.code} {shown(finding.message)}", type(self)
 
 
 class Smells(Faults):

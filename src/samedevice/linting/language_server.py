@@ -25,6 +25,7 @@ from samedevice.errors import UsageError
 from samedevice.findings import Edit, Finding, Location
 from samedevice.linting.lint import lint_source
 from samedevice.linting.source import SourceError, lines_of, mentions_torch
+from samedevice.texts import say, shown
 
 __all__ = ["make_server"]
 
@@ -148,7 +149,7 @@ def _diagnostic(finding: Finding, document: TextDocument) -> types.Diagnostic:
     error = finding.severity == "error"
     return types.Diagnostic(
         range=_range(finding.location, document),
-        message=finding.message,
+        message=shown(finding.message),
         severity=types.DiagnosticSeverity.Error if error else types.DiagnosticSeverity.Warning,
         code=finding.code,
         source=_NAME,
@@ -175,15 +176,18 @@ def _actions(finding: Finding, document: TextDocument) -> Iterator[types.CodeAct
     lines = lines_of(document.source)
     fix = finding.fix
     if fix and fix.edits and all(_fits(edit, lines) for edit in fix.edits):
-        hint = "" if fix.safe else " (look twice: it may change more than the device)"
+        summary = fix.summary
+        if not fix.safe:
+            summary = say("{mend} (look twice: it may change more than the device)", mend=summary)
         edits = [_text_edit(edit, lines, document) for edit in fix.edits]
-        yield _action(f"{finding.code}: {fix.summary}{hint}", edits, diagnostic, document, preferred=fix.safe)
+        yield _action(f"{finding.code}: {shown(summary)}", edits, diagnostic, document, preferred=fix.safe)
     if finding.location and finding.cause != "unused-silencing":
         line = finding.location.line
         end = _position(lines, line, len(lines[line - 1]), document)
         comment = types.TextEdit(types.Range(end, end), f"  # samedevice: ignore[{finding.cause}]")
         if not lines[line - 1].endswith("\\") and "#" not in lines[line - 1]:
-            yield _action(f"{finding.code}: silence here", [comment], diagnostic, document, preferred=False)
+            title = shown(say("{code}: silence here", code=finding.code))
+            yield _action(title, [comment], diagnostic, document, preferred=False)
 
 
 def _action(
@@ -219,11 +223,11 @@ def _text_edit(edit: Edit, lines: Sequence[str], document: TextDocument) -> type
 def _explained(finding: Finding) -> str:
     """The finding with its cause's page, as Markdown."""
     cause = by_code(finding.code)
-    parts = [f"**{cause.code} {cause.slug}**: {finding.message}", cause.summary, cause.why]
+    parts = [f"**{cause.code} {cause.slug}**: {shown(finding.message)}", shown(cause.summary), shown(cause.why)]
     if cause.examples:
         example = cause.examples[0]
         parts += [
-            f"Wrong:\n```python\n{example.wrong.strip()}\n```",
-            f"Right:\n```python\n{example.right.strip()}\n```",
+            f"{shown(say('Wrong'))}:\n```python\n{example.wrong.strip()}\n```",
+            f"{shown(say('Right'))}:\n```python\n{example.right.strip()}\n```",
         ]
-    return "\n\n".join([*parts, f"How safe the fix is: {cause.fix_safety}"])
+    return "\n\n".join([*parts, f"{shown(say('How safe the fix is'))}: {shown(cause.fix_safety)}"])

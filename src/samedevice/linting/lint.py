@@ -19,6 +19,7 @@ from samedevice.linting import silencing, source
 from samedevice.linting.cache import Cache
 from samedevice.linting.selection import select_files
 from samedevice.linting.source import SourceError
+from samedevice.texts import say
 
 __all__ = ["Linted", "lint", "lint_bytes", "lint_file", "lint_source"]
 
@@ -66,7 +67,7 @@ def lint(
 
 def _died(path: Path) -> Linted:
     return Linted(
-        errors=(FileError(str(path), "the process that linted it died; it may need more memory than there is"),)
+        errors=(FileError(str(path), say("the process that linted it died; it may need more memory than there is")),)
     )
 
 
@@ -75,7 +76,7 @@ def lint_file(path: Path, *, config: Config, cache: Cache | None = None) -> Lint
     try:
         data = source.read(path)
     except SourceError as error:
-        return Linted(errors=(FileError(str(path), str(error)),))
+        return Linted(errors=(FileError(str(path), error.message),))
     return lint_bytes(data, str(path), config=config, cache=cache)
 
 
@@ -98,9 +99,11 @@ def lint_bytes(data: bytes, filename: str, *, config: Config, cache: Cache | Non
             return _lint_notebook(source.decode(data), filename, config, cache)
         return Linted(_lint_source(source.decode(data), filename, config, cache))
     except SourceError as error:
-        reason = str(error)
+        reason = error.message
     except Exception as error:  # a fault of the linter itself stops no other file
-        reason = f"the linter failed here ({type(error).__name__}: {error}); please report it"
+        reason = say(
+            "the linter failed here ({type}: {error}); please report it", type=type(error).__name__, error=str(error)
+        )
     return Linted(errors=(FileError(filename, reason),))
 
 

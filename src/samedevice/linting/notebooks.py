@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from samedevice.findings import Culprit, Edit, FileError, Finding, Fix, Location
+from samedevice.linting import wording
 from samedevice.linting.source import SourceError
+from samedevice.texts import say
 
 __all__ = ["FLAGS", "Notebook", "cell_sources", "read", "with_sources"]
 
@@ -27,7 +29,6 @@ FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _PYTHON_CELL = re.compile(r"%%(?:time|timeit|capture|prun|memit|mprun|heat)\b")
 _ASSIGNED = re.compile(r"(?P<head>\s*[\w.,\[\]'\" ]+=\s*)[%!](?!=)")
 _NO_PYTHON = re.compile(r"\s*(?:[%!]|\?+\w|[,;/]\w|[\w.*]+\?+\s*;?$)")
-_STRAY_LINE = re.compile(r"\bline (\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,11 @@ class Notebook:
         return replace(edit, line=first, end_line=last, cell=cell.number)
 
     def _message(self, message: str) -> str:
-        def there(match: re.Match[str]) -> str:
-            cell, line = self._cell(int(match[1]))
-            return f"line {line} of cell {cell.number}"
+        def cell_of(line: int) -> tuple[int, int]:
+            cell, number = self._cell(line)
+            return cell.number, number
 
-        parts = message.split("`")
-        return "`".join(part if at % 2 else _STRAY_LINE.sub(there, part) for at, part in enumerate(parts))
+        return wording.in_cell(message, cell_of)
 
 
 def read(text: str, file: str) -> Notebook:
@@ -117,15 +117,21 @@ def read(text: str, file: str) -> Notebook:
         try:
             code, untouchable = _python(source)
         except SyntaxError as error:
-            where = f"cell {number}" + (f", line {error.lineno}" if error.lineno else "")
-            errors.append(FileError(file, f"{where}: {error.msg}"))
+            errors.append(FileError(file, _wrong_syntax(number, error)))
             code, untouchable = "\n" * source.count("\n"), frozenset()
         except (ValueError, RecursionError, MemoryError) as error:
-            errors.append(FileError(file, f"cell {number}: {error or type(error).__name__}"))
+            told = say("cell {cell}: {error}", cell=number, error=str(error) or type(error).__name__)
+            errors.append(FileError(file, told))
             code, untouchable = "\n" * source.count("\n"), frozenset()
         cells.append(_Cell(number, len(lines) + 1, untouchable))
         lines += code.split("\n")
     return Notebook(file, "\n".join(lines) + "\n", tuple(cells), tuple(errors))
+
+
+def _wrong_syntax(cell: int, error: SyntaxError) -> str:
+    if error.lineno:
+        return say("cell {cell}, line {line}: {error}", cell=cell, line=error.lineno, error=error.msg)
+    return say("cell {cell}: {error}", cell=cell, error=error.msg)
 
 
 def cell_sources(text: str) -> dict[int, str]:
@@ -137,11 +143,16 @@ def cell_sources(text: str) -> dict[int, str]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"no notebook: {error}") from None
+        raise SourceError(say("no notebook: {error}", error=str(error))) from None
     if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
-        old = isinstance(data, dict) and "worksheets" in data
-        hint = "; it is of an older format, which `jupyter nbconvert --to notebook` brings up to date" if old else ""
-        raise SourceError(f"no notebook of format 4: it has no cells{hint}")
+        if isinstance(data, dict) and "worksheets" in data:
+            raise SourceError(
+                say(
+                    "no notebook of format 4: it has no cells; it is of an older format, which "
+                    "`jupyter nbconvert --to notebook` brings up to date"
+                )
+            )
+        raise SourceError(say("no notebook of format 4: it has no cells"))
     if _language(data.get("metadata")) not in (None, "python"):
         return {}
     return {number: _joined(cell) for number, cell in enumerate(data["cells"], 1) if _is_code(cell)}

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from samedevice.findings import Edit, Finding, Fix, Location
+from samedevice.texts import say, say_number
 
 __all__ = ["UNUSED", "Comment", "comments_in", "silence", "unused"]
 
@@ -129,15 +130,18 @@ def _is_idle(
     return not any(comment.silences(each) and _names(wanted, each.code, each.cause) for each in findings)
 
 
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return say("{names} and {last}", names=", ".join(first), last=last) if first else last
+
+
 def _unused(comment: Comment, idle: Sequence[str], file: str, line: str) -> Finding:
-    named = " and ".join(f"`{_as_written(code, comment)}`" for code in idle)
-    what = named or f"`{comment.text}`"
-    verb = "silence" if len(idle) > 1 else "silences"
+    what = _listed([f"`{_as_written(code, comment)}`" for code in idle] or [f"`{comment.text}`"])
     end = comment.column + len(comment.text)
     new = _without(line, comment, idle)
     return Finding(
         *UNUSED,
-        f"{what} {verb} nothing here",
+        say_number("{names} silences nothing here", "{names} silence nothing here", max(len(idle), 1), names=what),
         Location(
             file,
             comment.line,
@@ -149,7 +153,7 @@ def _unused(comment: Comment, idle: Sequence[str], file: str, line: str) -> Find
             source_column=_indent(line),
         ),
         severity="warning",
-        fix=Fix(f"without {what}", (Edit(file, comment.line, comment.line, line, new),)),
+        fix=Fix(say("without {names}", names=what), (Edit(file, comment.line, comment.line, line, new),)),
     )
 
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from samedevice.errors import SameDeviceError
+from samedevice.texts import say
+
 if TYPE_CHECKING:
     import ast
 
@@ -19,7 +22,7 @@ __all__ = ["Source", "SourceError", "decode", "encoding_of", "lines_of", "mentio
 _LARGEST = 20_000_000
 
 
-class SourceError(Exception):
+class SourceError(SameDeviceError):
     """A file that cannot be read or parsed; the text says why and, where known, in which line."""
 
 
@@ -73,16 +76,16 @@ def read(path: Path) -> bytes:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
             os.scandir(path).close()  # says why it could not be opened
-            raise SourceError("cannot be read: it is a folder")
+            raise SourceError(say("cannot be read: it is a folder"))
         if not stat.S_ISREG(status.st_mode):
-            raise SourceError("cannot be read: it is no regular file")
+            raise SourceError(say("cannot be read: it is no regular file"))
         if status.st_size > _LARGEST:
-            raise SourceError(f"larger than {_LARGEST // 1_000_000} MB; not read")
+            raise SourceError(say("larger than {size} MB; not read", size=_LARGEST // 1_000_000))
         return path.read_bytes()
     except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror or error}") from None
+        raise SourceError(say("cannot be read: {reason}", reason=error.strerror or str(error))) from None
     except ValueError as error:  # a null byte in the name
-        raise SourceError(f"cannot be read: {error}") from None
+        raise SourceError(say("cannot be read: {reason}", reason=str(error))) from None
 
 
 def encoding_of(data: bytes) -> str:
@@ -105,9 +108,9 @@ def decode(data: bytes) -> str:
     try:
         return data.decode(encoding_of(data))
     except (SyntaxError, ValueError, LookupError) as error:
-        raise SourceError(f"cannot be decoded: {error}") from None
+        raise SourceError(say("cannot be decoded: {error}", error=str(error))) from None
     except Exception as error:  # some of the codecs that a comment may name raise their own kind
-        raise SourceError(f"cannot be decoded: {type(error).__name__}: {error}") from None
+        raise SourceError(say("cannot be decoded: {error}", error=f"{type(error).__name__}: {error}")) from None
 
 
 def mentions_torch(data: bytes) -> bool:
@@ -136,10 +139,11 @@ def parse(text: str, file: str, *, flags: int = 0) -> Source:
             warnings.simplefilter("ignore")
             tree = compile(text, file, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
     except SyntaxError as error:
-        where = f"line {error.lineno}: " if error.lineno else ""
-        raise SourceError(f"{where}{error.msg}") from None
+        if not error.lineno:
+            raise SourceError(error.msg) from None
+        raise SourceError(say("line {line}: {error}", line=error.lineno, error=error.msg)) from None
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise SourceError(f"cannot be parsed: {error or type(error).__name__}") from None
+        raise SourceError(say("cannot be parsed: {error}", error=str(error) or type(error).__name__)) from None
     return Source(file, text, cast("ast.Module", tree), lines_of(text))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.lattice import same_place
@@ -11,11 +11,14 @@ from samedevice.linting.devices.operation_tables import RECURRENT, WEIGHTED
 from samedevice.linting.devices.places import CPU, Location, Place, resolve
 from samedevice.linting.devices.values import Module, Tensor, Value
 from samedevice.linting.source import Source
+from samedevice.texts import Text, say, with_parts
 
 __all__ = [
     "device_expression",
     "device_name",
     "here",
+    "in_cell",
+    "line",
     "line_of",
     "own_device_name",
     "place_name",
@@ -38,11 +41,15 @@ def text_of(node: ast.AST, source: Source) -> str:
 def place_name(place: Location | None) -> str:
     """A place as a reader says it."""
     if place is None:
-        return "an unknown device"
+        return _UNKNOWN
     found = resolve(place)
     if isinstance(found, Place):
-        return "the CPU" if found == CPU else str(found)
+        return _THE_CPU if found == CPU else str(found)
     return found.name
+
+
+_UNKNOWN = say("an unknown device")
+_THE_CPU = say("the CPU")
 
 
 def device_name(place: Location | None) -> str | None:
@@ -59,6 +66,31 @@ def here(conflict: Conflict) -> str:
 def there(conflict: Conflict) -> str:
     """Where the other operand is."""
     return place_name(conflict.other.place)
+
+
+def line(number: int) -> Text:
+    """A line of the file, for a sentence. `in_cell` finds it there."""
+    return say("line {line}", line=number)
+
+
+def in_cell(text: str, cell_of: Callable[[int], tuple[int, int]]) -> str:
+    """`text` with each line of the file named by its cell in a notebook.
+
+    Args:
+        text: a sentence of a rule.
+        cell_of: the number of the cell that a line is in, and its number there.
+    """
+
+    def named(part: Text) -> Text:
+        if part.template != _LINE:
+            return part
+        cell, number = cell_of(int(part.values["line"]))
+        return say("line {line} of cell {cell}", line=number, cell=cell)
+
+    return with_parts(text, named)
+
+
+_LINE = line(0).template
 
 
 def line_of(node: ast.AST | None) -> int:

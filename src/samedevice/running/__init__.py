@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from samedevice.errors import UsageError
 from samedevice.explaining.explain import explain
 from samedevice.findings import Finding, Outcome, Report, named_from
-from samedevice.running import interpreter, programs
+from samedevice.running import children, interpreter, programs
 from samedevice.texts import say
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class RunResult:
     outcome: Outcome
     report: Report
     status: int
+    told: bool = False
+    """Whether another run tells what was found: this one is a rank of it."""
 
 
 def run(options: RunOptions) -> RunResult:
@@ -72,6 +74,9 @@ def run(options: RunOptions) -> RunResult:
     with contextlib.ExitStack() as stack:
         simulated, watching = _enter_devices(options, stack)
         faults.origins = watching
+        others = None
+        if options.simulate is not None:
+            others = stack.enter_context(children.taking_part(options.simulate, watching))
         argv = ["-m" if options.module else options.target, *options.args]
         stack.enter_context(interpreter.state(argv, programs.first_folder(options.target, module=options.module)))
         stack.enter_context(_faults_in_threads(faults))
@@ -80,12 +85,18 @@ def run(options: RunOptions) -> RunResult:
         with contextlib.suppress(KeyboardInterrupt):
             interpreter.wait_for_threads()
         interpreter.call_in_turn(at_exit, faults.note)
+        if others is not None and not others.is_rank:
+            faults.join(others.findings())
     for finding in watching.report.findings if watching is not None else ():
         faults.add(finding)
+    is_rank = others is not None and others.is_rank
+    if others is not None and is_rank:
+        for finding in faults.found:
+            others.leave(finding)
     outcome: Outcome = "finding" if faults.found else "error" if status else "ok"
     script = named_from(faults.folder, options.target)
     report = Report(findings=tuple(faults.found), outcome=outcome, script=script, simulated=simulated)
-    return RunResult(outcome, report, 1 if faults.found else status)
+    return RunResult(outcome, report, 1 if faults.found else status, is_rank)
 
 
 @dataclass
@@ -100,6 +111,13 @@ class _Faults:
         """Add the device fault that `error` is or stems from, if there is one."""
         finding = explain(error, origins=self.origins)
         if finding is not None:
+            self.add(finding)
+
+    def join(self, others: list[Finding]) -> None:
+        """Add what other processes found, in the place of errors here that only repeat their words."""
+        said = [finding.raised.message for finding in others if finding.raised is not None]
+        self.found = [each for each in self.found if not (each.raised and any(m in each.raised.message for m in said))]
+        for finding in others:
             self.add(finding)
 
     def add(self, finding: Finding) -> None:

@@ -7,16 +7,19 @@ Source: aten/src/ATen/native/cuda/Normalization.cuh, `batch_norm_stats` and foll
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from samedevice.errors import NotSimulated
+from samedevice.texts import say
 
 __all__ = ["KERNELS", "raise_if_missing"]
 
 _MISSING = "with arguments from the 'CPU' backend"
+_MISSING_FOR_LAYOUT = re.compile(r"(?<=from the ')(Quantized|Sparse|SparseCsr|NestedTensor)CPU(?=' backend)")
 
 
 def raise_if_missing(error: RuntimeError, name: str, device: Any) -> None:
@@ -29,11 +32,19 @@ def raise_if_missing(error: RuntimeError, name: str, device: Any) -> None:
 
     Raises:
         NotSimulated: the CPU has no such operator.
+        RuntimeError: neither has it for tensors of this layout, told of the device.
     """
-    if device is not None and device.type != "cpu" and _MISSING in str(error):
+    if device is None or device.type == "cpu":
+        return
+    if _MISSING_FOR_LAYOUT.search(str(error)):
+        raise type(error)(_MISSING_FOR_LAYOUT.sub(rf"\1{device.type.upper()}", str(error))) from None
+    if _MISSING in str(error):
         raise NotSimulated(
-            f"{name} has no kernel for the CPU, which computes what a simulated device is asked for. "
-            "Mend: call the function of torch.nn.functional that picks such operators by itself."
+            say(
+                "{name} has no kernel for the CPU, which computes what a simulated device is asked for. "
+                "Mend: call the function of torch.nn.functional that picks such operators by itself.",
+                name=name,
+            )
         ) from None
 
 

@@ -190,7 +190,9 @@ class _Makers:
         completing = self._completing(original)
 
         def assemble(*args: Any, **kwargs: Any) -> Any:
-            if kwargs.get("device") is None or (len(args) < 2 and "values" not in kwargs):
+            if kwargs.get("device") is None:
+                return completing(*self._with_values(args), **kwargs)
+            if len(args) < 2 and "values" not in kwargs:
                 return completing(*args, **kwargs)
             target = self._machine.complete(kwargs["device"])
             if not self._machine.owns(target) and target.type != "cpu":
@@ -202,6 +204,14 @@ class _Makers:
             return made
 
         return assemble
+
+    def _with_values(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Indices that are lists become tensors where the values are. Source: torch/csrc/utils/tensor_new.cpp."""
+        values = next((part for part in args if isinstance(part, torch.Tensor)), None)
+        if values is None or not any(isinstance(part, list) for part in args[:2]):
+            return args
+        device = self._labels.device_of(values)
+        return tuple(torch.tensor(part).to(device) if isinstance(part, list) else part for part in args)
 
     def _as_tensor(self, data: Any) -> torch.Tensor:
         return data if isinstance(data, torch.Tensor) else torch.as_tensor(data)

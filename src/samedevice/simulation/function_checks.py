@@ -95,16 +95,24 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "tensorsolve": _Function(functions.result_with_input("tensorsolve"), ("A", "B"), (torch.linalg,)),
     "vecdot": _Function(functions.result_with_input("linalg.vecdot", swapped=True), ("x", "y"), (torch.linalg,)),
     "ndtr": _Function(functions.distribution_out, ("self",), (torch.special,)),
-    "diff": _Function(pointwise.resized_out, ("self",), (torch,)),
     "tensordot": _Function(functions.tensordot, ("self", "other"), (_VF,)),
     "smm": _Function(sparse.sum_of_product, ("mat1", "mat2"), (torch,)),
     "sspaddmm": _Function(sparse.sum_of_product, ("self", "mat1", "mat2"), (torch,)),
     "mm": _Function(sparse.product, ("mat1", "mat2"), (torch.sparse,), "aten::_sparse_mm"),
-    "sparse_csr_tensor": _Function(
-        functions.compressed, ("crow_indices", "col_indices", "values"), (torch,), "aten::sparse_csr_tensor"
-    ),
-    "sparse_csc_tensor": _Function(
-        functions.compressed, ("ccol_indices", "row_indices", "values"), (torch,), "aten::sparse_csc_tensor"
+    **{
+        f"sparse_{layout}_tensor": _Function(
+            functions.compressed, ("crow_indices", "col_indices", "values"), (torch,), f"aten::sparse_{layout}_tensor"
+        )
+        for layout in ("csr", "bsr")
+    },
+    **{
+        f"sparse_{layout}_tensor": _Function(
+            functions.compressed, ("ccol_indices", "row_indices", "values"), (torch,), f"aten::sparse_{layout}_tensor"
+        )
+        for layout in ("csc", "bsc")
+    },
+    "sparse_compressed_tensor": _Function(
+        functions.compressed_of_any_layout, ("compressed_indices", "plain_indices", "values"), (torch,)
     ),
 }
 

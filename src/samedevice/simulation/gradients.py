@@ -20,6 +20,7 @@ from samedevice.simulation import hooks
 from samedevice.simulation.labels import Floating, LabelTable, is_active
 from samedevice.simulation.patching import Patch
 from samedevice.simulation.refusing import refuse
+from samedevice.texts import say
 
 __all__ = ["CrossDeviceEdges", "patches"]
 
@@ -141,7 +142,7 @@ def patches(labels: LabelTable, edges: CrossDeviceEdges) -> Iterator[Patch]:
             return run_backward(t_outputs, checked, *rest, **kwargs)
         except RuntimeError as error:
             if any(text in str(error) for text in _NO_DEVICE_THREAD):
-                raise NotSimulated("backward over fake tensors is not simulated: they have no values.") from error
+                raise NotSimulated(say("backward over fake tensors is not simulated: they have no values.")) from error
             raise
 
     # Defined in graph, imported by name into torch.autograd; both since 2.1.

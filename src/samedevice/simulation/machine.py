@@ -12,6 +12,7 @@ import torch
 
 from samedevice.errors import NotSimulated, UsageError
 from samedevice.simulation.calls import torch_version
+from samedevice.texts import say
 
 __all__ = ["KINDS", "Machine", "active", "current", "parse_machine"]
 
@@ -206,15 +207,31 @@ def parse_machine(text: str) -> Machine:
     kind, colon, number = text.partition(":")
     if kind not in KINDS:
         raise UsageError(
-            f"cannot simulate {text!r}: known kinds are {', '.join(KINDS)}; write 'cuda:2' for two devices."
+            say(
+                "cannot simulate {text!r}: known kinds are {names}; write 'cuda:2' for two devices.",
+                text=text,
+                names=", ".join(KINDS),
+            )
         )
     if colon and not (number.isascii() and number.isdecimal() and int(number) > 0):
-        raise UsageError(f"cannot simulate {text!r}: after the colon comes how many devices, as in '{kind}:2'.")
+        raise UsageError(
+            say(
+                "cannot simulate {text!r}: after the colon comes how many devices, as in '{kind}:2'.",
+                text=text,
+                kind=kind,
+            )
+        )
     count = int(number or 1)
     if count > _MOST_DEVICES:
-        raise UsageError(f"cannot simulate {text!r}: PyTorch can number {_MOST_DEVICES} devices of a kind at most.")
+        raise UsageError(
+            say(
+                "cannot simulate {text!r}: PyTorch can number {most_devices} devices of a kind at most.",
+                text=text,
+                most_devices=_MOST_DEVICES,
+            )
+        )
     if kind == "mps" and count != 1:
-        raise UsageError(f"cannot simulate {text!r}: a machine has one mps device.")
+        raise UsageError(say("cannot simulate {text!r}: a machine has one mps device.", text=text))
     return Machine(kind, count)
 
 
@@ -233,7 +250,7 @@ def current() -> Machine:
         NotSimulated: no simulation is running.
     """
     if _active is None:
-        raise NotSimulated("no simulation is running: call this inside samedevice.simulate(...).")
+        raise NotSimulated(say("no simulation is running: call this inside samedevice.simulate(...)."))
     return _active
 
 

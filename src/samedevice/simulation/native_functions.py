@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from samedevice.errors import NotSimulated
+from samedevice.texts import say
 
 __all__ = ["NativeFunction", "native_function", "native_functions"]
 
@@ -42,6 +43,8 @@ class NativeFunction:
     keys: frozenset[str]
     """Dispatch keys that have a kernel, e.g. {"CPU", "CUDA"}; empty: only made of other operators."""
 
+    delegate: str = ""
+    """The `out=` form that does the work of a structured operator, and which is named where it has no kernel."""
     made_up: bool = False
     """torchgen makes it from another form of the operator (`autogen`); it has no entry."""
 
@@ -96,8 +99,11 @@ def _yaml_text() -> str:
         if path.is_file():
             return path.read_text(encoding="utf-8")
     raise NotSimulated(
-        "no rules for simulated devices: the installed PyTorch carries no torchgen/packaged/ATen/native/"
-        "native_functions.yaml. Install a wheel from PyPI or pytorch.org, which has it."
+        say(
+            "no rules for simulated devices: the installed PyTorch carries no "
+            "torchgen/packaged/ATen/native/native_functions.yaml. Install a wheel from PyPI or "
+            "pytorch.org, which has it."
+        )
     )
 
 
@@ -116,6 +122,7 @@ def _read(name: str, text: str) -> NativeFunction:
         iterator=inherits or _is_marked_iterator(text),
         inherits_iterator=inherits,
         keys=_dispatch_keys(text) | _dispatch_keys(source),
+        delegate=delegate,
     )
 
 

@@ -16,6 +16,7 @@ import torch
 from samedevice.errors import NotSimulated
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.patching import Patch, Undoable
+from samedevice.texts import say
 
 __all__ = ["patches"]
 
@@ -174,6 +175,8 @@ def _reduce_scatter(
 
 def _refuse_rank(*arguments: Any) -> NoReturn:
     raise NotSimulated(
-        "torch.cuda.nccl.init_rank has no counterpart on a simulated device. "
-        'Mend: use torch.distributed.init_process_group("nccl").'
+        say(
+            "torch.cuda.nccl.init_rank has no counterpart on a simulated device. Mend: use "
+            'torch.distributed.init_process_group("nccl").'
+        )
     )

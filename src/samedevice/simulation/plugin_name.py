@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from samedevice.errors import UsageError
+from samedevice.texts import say
 
 __all__ = ["PluginName"]
 
@@ -46,8 +47,11 @@ class PluginName:
             return
         if named != _UNNAMED:
             raise UsageError(
-                f"cannot simulate 'npu': a plugin has named PyTorch's custom kind of device {named!r} in this process. "
-                "Mend: simulate in a process that does not import that plugin."
+                say(
+                    "cannot simulate 'npu': a plugin has named PyTorch's custom kind of device {named!r} in "
+                    "this process. Mend: simulate in a process that does not import that plugin.",
+                    named=named,
+                )
             )
         mark = _find_mark()
         unmarked = mark is not None and mark.value == 0

@@ -3,8 +3,7 @@ of tensors.
 
 A forked child inherits the simulation; PyTorch's own check then refuses what real devices refuse after a fork. A
 child that starts anew ("spawn", "forkserver") is told to simulate as the first thing that it unpickles, before it
-imports the main script. Children started by a command of their own (`torchrun`, `subprocess`) are not reached: each
-runs `samedevice run --simulate` for itself.
+imports the main script. Children started by a command of their own (`torchrun`, `subprocess`) are not reached here.
 
 Source: multiprocessing/spawn.py, `get_preparation_data`; torch/multiprocessing/reductions.py, 2.6 to 2.14.
 """
@@ -25,7 +24,10 @@ from samedevice.simulation import labels
 from samedevice.simulation.machine import Machine, active
 from samedevice.simulation.patching import ItemPatch, Patch, Undoable
 
-__all__ = ["patches"]
+__all__ = ["joining", "patches"]
+
+joining: list[Callable[[], None]] = []
+"""What a child that starts anew calls once it simulates; all must pickle."""
 
 
 def patches(machine: Machine) -> Iterator[Undoable]:
@@ -49,11 +51,11 @@ class _Simulation:
     def __init__(self, machine: Machine) -> None:
         self._text = machine.kind if machine.count == 1 else f"{machine.kind}:{machine.count}"
 
-    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
-        return _begin, (self._text,)
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _begin, (self._text, tuple(joining))
 
 
-def _begin(text: str) -> None:
+def _begin(text: str, also: tuple[Callable[[], None], ...]) -> None:
     from samedevice.simulation.simulate import simulate
 
     if active() is None:
@@ -61,6 +63,8 @@ def _begin(text: str) -> None:
         lasting = contextlib.ExitStack()
         lasting.enter_context(simulate(text))
         atexit.register(lasting.close)
+        for call in also:
+            call()
 
 
 def _telling(machine: Machine) -> Callable[[str], dict[str, Any]]:

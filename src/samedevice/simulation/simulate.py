@@ -38,6 +38,7 @@ from samedevice.simulation.moves import Mover
 from samedevice.simulation.operators import DeviceMode
 from samedevice.simulation.patching import Applied, Undoable
 from samedevice.simulation.plugin_name import PluginName
+from samedevice.texts import say
 
 __all__ = ["simulate"]
 
@@ -74,8 +75,12 @@ def _running(made: Machine, machine: str) -> Iterator[Machine]:
     """The simulation of a machine that was described as `machine`."""
     if (running := machine_module.active()) is not None:
         raise UsageError(
-            f"cannot simulate {machine!r}: {', '.join(running.names)} are being simulated already. "
-            "Mend: leave the other simulate() first."
+            say(
+                "cannot simulate {machine!r}: {names} are being simulated already. Mend: leave the other "
+                "simulate() first.",
+                machine=machine,
+                names=", ".join(running.names),
+            )
         )
     labels = LabelTable()
     if made.kind == "mps":

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from samedevice.errors import NotSimulated
 from samedevice.simulation.patching import Patch, Undoable
+from samedevice.texts import say
 
 __all__ = ["Remembered", "Table", "refused", "table"]
 
@@ -47,7 +48,9 @@ def refused(call: str) -> Callable[..., NoReturn]:
 
     def refuse(*arguments: Any, **more: Any) -> NoReturn:
         raise NotSimulated(
-            f"{call} has no counterpart on a simulated device: it needs the device's own memory and code."
+            say(
+                "{call} has no counterpart on a simulated device: it needs the device's own memory and code.", call=call
+            )
         )
 
     return refuse

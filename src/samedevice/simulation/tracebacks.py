@@ -1,17 +1,22 @@
 """Tracebacks that PyTorch prints into another error show no frames of this package, which a real machine has not.
 
-DataParallel's replicas and the workers of a DataLoader hand their errors over as text, in `ExceptionWrapper`.
+DataParallel's replicas and the workers of a DataLoader hand their errors over as text, in `ExceptionWrapper`; processes
+that `torch.multiprocessing.spawn` started, in a file.
 """
 
 from __future__ import annotations
 
+import functools
+import pickle
 import sys
-from collections.abc import Iterator
+import traceback as printing
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import torch._utils
+import torch.multiprocessing.spawn
 
 from samedevice.simulation.patching import Patch
 
@@ -21,10 +26,11 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 def patches() -> Iterator[Patch]:
-    """What an `ExceptionWrapper` is made of: torch/_utils.py, 2.6 to 2.14.
+    """What an `ExceptionWrapper` is made of, and what a spawned process does: torch/_utils.py and
+    torch/multiprocessing/spawn.py, 2.6 to 2.14.
 
     Yields:
-        One patch.
+        Two patches.
     """
     wrapper: Any = torch._utils.ExceptionWrapper
     original = wrapper.__init__
@@ -34,6 +40,24 @@ def patches() -> Iterator[Patch]:
         original(self, (kind, error, _without_ours(traceback)), *args, **kwargs)
 
     yield Patch(wrapper, "__init__", __init__)
+    yield Patch(torch.multiprocessing.spawn, "_wrap", _writing(torch.multiprocessing.spawn._wrap))
+
+
+def _writing(original: Callable[..., None]) -> Callable[..., None]:
+    """What a spawned process runs; pickled by name, as PyTorch's own."""
+
+    @functools.wraps(original)
+    def _wrap(fn: Any, i: int, args: Any, error_file: str) -> None:
+        try:
+            original(fn, i, args, error_file)
+        except SystemExit as leaving:
+            if (error := leaving.__context__) is not None and leaving.code == 1:
+                text = printing.format_exception(type(error), error, _without_ours(error.__traceback__))
+                with Path(error_file).open("wb") as file:
+                    pickle.dump("".join(text), file)
+            raise
+
+    return _wrap
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:

@@ -20,6 +20,7 @@ from samedevice.explaining.where_made import Made
 from samedevice.findings import Finding
 from samedevice.simulation.labels import device_of, storage_of
 from samedevice.simulation.observers import Event
+from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable
 from samedevice.tracing.stacks import culprit_of, location_of, user_stack
 
@@ -97,11 +98,18 @@ class DroppedMoves:
                 code="SD105",
                 cause="result-discarded",
                 severity="warning",
-                message=f"{name} was to be moved to {wanted}, but is used on {device}",
+                message=say(
+                    "{name} was to be moved to {wanted}, but is used on {device}",
+                    name=name,
+                    wanted=wanted,
+                    device=device,
+                ),
                 location=location_of(frame),
                 culprit=culprit_of(name, made, device, tensor),
                 expected_device=wanted,
-                reasons=("a tensor's `.to()` returns the moved copy; nothing keeps it here, so the old one is used",),
+                reasons=(
+                    say("a tensor's `.to()` returns the moved copy; nothing keeps it here, so the old one is used"),
+                ),
                 fix=kept_at(made),
             )
         )

@@ -13,6 +13,7 @@ from samedevice.explaining.mending.registering import leaf_at
 from samedevice.explaining.routes import Route, Step
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Finding, Fix
+from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable
 from samedevice.tracing.stacks import culprit_of, location_of
 from samedevice.tracing.stale_optimizers import parameters_of
@@ -77,9 +78,9 @@ def _finding(frame: UserFrame, name: str, value: torch.Tensor, origins: OriginTa
         code="SD103",
         cause="plain-attribute",
         severity="warning",
-        message=f"{name} is a moved copy of a parameter, no parameter itself: no optimizer trains it",
+        message=say("{name} is a moved copy of a parameter, no parameter itself: no optimizer trains it", name=name),
         location=location_of(frame),
         culprit=culprit_of(name, made, device_of(value), value),
-        reasons=("a tensor's `.to()` returns a plain tensor, so the module registers no parameter",),
-        fix=leaf_at(made) or Fix("make the parameter of the moved tensor: nn.Parameter(x.to(device))"),
+        reasons=(say("a tensor's `.to()` returns a plain tensor, so the module registers no parameter"),),
+        fix=leaf_at(made) or Fix(say("make the parameter of the moved tensor: nn.Parameter(x.to(device))")),
     )

@@ -15,6 +15,7 @@ import torch
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, element_count, storage_key, tensors_of_module
 from samedevice.findings import Finding, Fix
+from samedevice.texts import say
 from samedevice.tracing.stacks import culprit_of, location_of, name_of
 from samedevice.tracing.ties import where_tied
 
@@ -80,9 +81,21 @@ def _finding(root: Any, old: str, new: str, tensor: torch.Tensor, stack: list[Us
         code="SD900",
         cause="other",
         severity="warning",
-        message=f"{model}.{old} and {model}.{new} were one buffer until the move; only {model}.{new} is written now",
+        message=say(
+            "{model}.{old} and {model}.{new} were one buffer until the move; only {model}.{new} is written now",
+            model=model,
+            old=old,
+            new=new,
+        ),
         location=location_of(stack[0]),
         culprit=culprit_of(f"{model}.{old}", where_tied(root, (old, new), stack[0]), device_of(tensor), tensor),
-        reasons=("a move gives each module a copy of a buffer of its own; a module that both hold stays one",),
-        fix=Fix(f"share the module that owns it, or the buffer after the move: {model}.{old} = {model}.{new}"),
+        reasons=(say("a move gives each module a copy of a buffer of its own; a module that both hold stays one"),),
+        fix=Fix(
+            say(
+                "share the module that owns it, or the buffer after the move: {model}.{old} = {model}.{new}",
+                model=model,
+                old=old,
+                new=new,
+            )
+        ),
     )

@@ -15,6 +15,7 @@ from samedevice.explaining.operands import find_inside
 from samedevice.explaining.routes import Route
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Finding, Fix
+from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable
 from samedevice.tracing.stacks import culprit_of, location_of, name_of
 
@@ -97,12 +98,17 @@ def _finding(
         code="SD202",
         cause="optimizer-stale-params",
         severity="warning",
-        message=f"{name} steps parameters that {model.text} does not have any more; {path} is in no optimizer",
+        message=say(
+            "{name} steps parameters that {other} does not have any more; {path} is in no optimizer",
+            name=name,
+            other=model.text,
+            path=path,
+        ),
         location=location_of(stack[0]),
         culprit=culprit_of(name, Made(constructed.file, constructed.line), device_of(lost)),
         reasons=(
-            f"{path} has a gradient and no optimizer holds it",
-            f"{name} holds parameters without a gradient that belong to no module in use",
+            say("{path} has a gradient and no optimizer holds it", path=path),
+            say("{name} holds parameters without a gradient that belong to no module in use", name=name),
         ),
         fix=_fix(name, stack, model, lost, constructed, origins),
     )
@@ -118,7 +124,7 @@ def _fix(
         # The line that says `optimizer = …`, which may call a helper that constructs it.
         assigned = assignment_of(name, stack) or (constructed.file, constructed.line)
         fix = constructed_after(*assigned, model.base, replacing)
-    return fix or Fix("construct the optimizer after the model has its final parameters")
+    return fix or Fix(say("construct the optimizer after the model has its final parameters"))
 
 
 def assignment_of(name: str, stack: list[UserFrame]) -> tuple[str, int] | None:

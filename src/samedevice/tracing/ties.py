@@ -13,6 +13,7 @@ from samedevice.explaining.live import device_of, storage_key, tensors_of_module
 from samedevice.explaining.routes import Route, Step
 from samedevice.explaining.where_made import Made, in_source
 from samedevice.findings import Finding, Fix
+from samedevice.texts import say
 from samedevice.tracing.stacks import culprit_of, location_of, name_of, user_stack
 
 __all__ = ["Tie", "broken", "ties_in", "where_tied"]
@@ -62,13 +63,18 @@ def _finding(module: Any, first: tuple[str, Any], second: tuple[str, Any], stack
         code="SD900",
         cause="other",
         severity="warning",
-        message=f"the move made two copies of the values that {names[0]} and {names[1]} shared",
+        message=say(
+            "the move made two copies of the values that {name} and {other} shared", name=names[0], other=names[1]
+        ),
         location=location_of(stack[0]),
         culprit=culprit_of(names[0], made, device_of(first[1]), first[1]),
         reasons=(
-            "two Parameter objects over one storage are moved one by one; only one and the same Parameter stays tied",
+            say(
+                "two Parameter objects over one storage are moved one by one; only one and the same "
+                "Parameter stays tied"
+            ),
         ),
-        fix=Fix(f"share the Parameter itself: {names[0]} = {names[1]}"),
+        fix=Fix(say("share the Parameter itself: {name} = {other}", name=names[0], other=names[1])),
     )
 
 

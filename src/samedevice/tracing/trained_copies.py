@@ -11,6 +11,7 @@ from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.routes import Route, search_all
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Finding, Fix
+from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable
 from samedevice.tracing.stacks import culprit_of, location_of, name_of
 from samedevice.tracing.stale_optimizers import Constructed, assignment_of, parameters_of
@@ -63,9 +64,20 @@ def _finding(optimizer: Any, stack: list[UserFrame], copy: Route, original: Any,
         code="SD202",
         cause="optimizer-stale-params",
         severity="warning",
-        message=f"{name} steps a tensor on {device_of(original)} that gets no gradient; {copy.text}, its copy, does",
+        message=say(
+            "{name} steps a tensor on {device} that gets no gradient; {other}, its copy, does",
+            name=name,
+            device=device_of(original),
+            other=copy.text,
+        ),
         location=location_of(stack[0]),
         culprit=culprit_of(name, Made(constructed.file, constructed.line), device_of(original)),
-        reasons=(f"{copy.text} on {device_of(copy.value)} has a gradient and no optimizer holds it",),
-        fix=fix or Fix("construct the optimizer after its tensors are where they are to be trained"),
+        reasons=(
+            say(
+                "{name} on {device} has a gradient and no optimizer holds it",
+                name=copy.text,
+                device=device_of(copy.value),
+            ),
+        ),
+        fix=fix or Fix(say("construct the optimizer after its tensors are where they are to be trained")),
     )

@@ -20,6 +20,7 @@ from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve, search_all
 from samedevice.explaining.where_made import default_argument, only_assignment
+from samedevice.texts import say, say_number
 
 __all__ = ["judge"]
 
@@ -60,14 +61,20 @@ def _second_copy(evidence: Evidence) -> Verdict | None:
     if route is not None and home is None and ((route.steps and _SECOND.search(route.base)) or _copies(evidence)):
         name = route.container().text
         return Verdict(
-            "second-model-not-moved", f"{name} keeps weights of a second model, which move with no other", name
+            "second-model-not-moved",
+            say("{name} keeps weights of a second model, which move with no other", name=name),
+            name,
         )
     if route is None or home is None or is_module(home.owner) or home.kind != "attribute":
         return None
     if not _SECOND.search(str(home.key)) and not _SECOND.search(type(home.owner).__name__):
         return None
     name = route.container().text
-    return Verdict("second-model-not-moved", f"{name} keeps weights of a second model, which move with no other", name)
+    return Verdict(
+        "second-model-not-moved",
+        say("{name} keeps weights of a second model, which move with no other", name=name),
+        name,
+    )
 
 
 def _copies(evidence: Evidence) -> bool:
@@ -84,7 +91,11 @@ def _drawn(evidence: Evidence) -> Verdict | None:
     if drawn is None or evidence.device != "cpu":
         return None
     route, step, distribution = drawn
-    reason = f"it is drawn from {route.text}: a {type(distribution).__name__} is no module, and nothing moves it"
+    reason = say(
+        "it is drawn from {name}: a {kind} is no module, and nothing moves it",
+        name=route.text,
+        kind=type(distribution).__name__,
+    )
     return Verdict("plain-attribute", reason, route.text, only_assignment(step))
 
 
@@ -99,7 +110,7 @@ def _accumulator(evidence: Evidence) -> Verdict | None:
         return None
     if home is None and not _outlives_the_loop(evidence):
         return None
-    return Verdict("metric-state", "results are added into it in place, so it has to be where they are")
+    return Verdict("metric-state", say("results are added into it in place, so it has to be where they are"))
 
 
 def _outlives_the_loop(evidence: Evidence) -> bool:
@@ -124,7 +135,7 @@ def _collected(evidence: Evidence) -> Verdict | None:
         return None
     if "cpu" not in (evidence.device, evidence.expected) and spanning_model(evidence):
         return None
-    return Verdict("metric-state", "results are collected where each was computed, and joined here")
+    return Verdict("metric-state", say("results are collected where each was computed, and joined here"))
 
 
 def _writes_in_place(evidence: Evidence) -> bool:
@@ -145,10 +156,12 @@ def _recurrent(evidence: Evidence) -> Verdict | None:
     wrong = evidence.side.wrong if evidence.side is not None else ()
     argument = wrong[0].argument or "" if wrong else ""
     if argument in ("hx", "cx", "hidden") or (_calls_recurrent_layer(evidence) and not _is_first_argument(evidence)):
-        return Verdict("hidden-state", "the recurrent state is made apart from the input and was not moved with it")
+        return Verdict(
+            "hidden-state", say("the recurrent state is made apart from the input and was not moved with it")
+        )
     made = evidence.made
     if evidence.called(_HIDDEN.pattern) and made is not None and factory_call(made.statement, made.source) is not None:
-        return Verdict("hidden-state", "it is made as a recurrent state, and was not moved with the input")
+        return Verdict("hidden-state", say("it is made as a recurrent state, and was not moved with the input"))
     return None
 
 
@@ -176,15 +189,20 @@ def _attribute(evidence: Evidence) -> Verdict | None:
     container = route.container().text if in_container and (walked or is_module(step.owner)) else None
     if is_module(step.owner):
         if _is_loss_alone(evidence, step.owner):
-            reason = f"the loss {type(step.owner).__name__} keeps it, and nothing moved it to the logits"
+            reason = say("the loss {kind} keeps it, and nothing moved it to the logits", kind=type(step.owner).__name__)
             return Verdict("criterion-not-moved", reason, container)
         if step.key in instance_dict(step.owner).get("_defaults", ()):  # so torchmetrics names what its `.to` moves
             name = type(step.owner).__name__
-            return Verdict("metric-state", f"it is state of a {name}, and nothing moved the metric to its inputs")
+            return Verdict(
+                "metric-state", say("it is state of a {name}, and nothing moved the metric to its inputs", name=name)
+            )
         if in_container:
-            reason = f"{container} is a plain container, so the module's `.to()` does not see the tensors in it"
+            reason = say(
+                "{container} is a plain container, so the module's `.to()` does not see the tensors in it",
+                container=container or "",
+            )
             return Verdict("plain-container", reason, container)
-        reason = "it is a plain attribute, no buffer, so the module's `.to()` leaves it behind"
+        reason = say("it is a plain attribute, no buffer, so the module's `.to()` leaves it behind")
         return Verdict("plain-attribute", reason, made=only_assignment(step))
     return _of_plain_object(evidence, step, container)
 
@@ -200,12 +218,17 @@ def _is_loss_alone(evidence: Evidence, owner: object) -> bool:
 
 def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> Verdict:
     kind = type(step.owner)
-    name = f"{'an' if kind.__name__[:1] in 'AEIOU' else 'a'} {kind.__name__}"
+    called = kind.__name__
+    name = say("an {kind}", kind=called) if called[:1] in "AEIOU" else say("a {kind}", kind=called)
     if _keeps_score(kind):
-        return Verdict("metric-state", f"it is state of {name}, which collects results and is no module", container)
+        return Verdict(
+            "metric-state", say("it is state of {name}, which collects results and is no module", name=name), container
+        )
     if _moves_parts(step, evidence) or _is_beside_moved(step.owner, evidence):
-        return Verdict("nested-batch", f"what is beside it was moved; this {kind.__name__}'s was not", container)
-    return Verdict("plain-attribute", f"{name} is no module: nothing moves what it holds", container)
+        return Verdict(
+            "nested-batch", say("what is beside it was moved; this {kind}'s was not", kind=kind.__name__), container
+        )
+    return Verdict("plain-attribute", say("{name} is no module: nothing moves what it holds", name=name), container)
 
 
 def _keeps_score(kind: type) -> bool:
@@ -260,14 +283,20 @@ def _global(evidence: Evidence) -> Verdict | None:
     if suspect is None or route is None:
         return None
     if default_argument(suspect) is not None and not route.steps:
-        return Verdict("global-tensor", f"{route.base} keeps its default, made once when the function was defined")
+        return Verdict(
+            "global-tensor", say("{name} keeps its default, made once when the function was defined", name=route.base)
+        )
     home = evidence.home()
     if home is not None and (is_module(home.owner) or _keeps_score(type(home.owner))):
         return None
     if route.scope == "global":
-        return Verdict("global-tensor", f"{route.base} is read from the module's level, past every `.to()`")
+        return Verdict(
+            "global-tensor", say("{name} is read from the module's level, past every `.to()`", name=route.base)
+        )
     if route.scope == "closure":
-        return Verdict("global-tensor", f"{route.base} is kept by the enclosing function, past every `.to()`")
+        return Verdict(
+            "global-tensor", say("{name} is kept by the enclosing function, past every `.to()`", name=route.base)
+        )
     return None
 
 
@@ -280,10 +309,16 @@ def _entry(evidence: Evidence) -> Verdict | None:
     sisters = [sister for sister in _tensors_in(route.steps[0].owner) if device_of(sister) == evidence.expected]
     moved = [sister for sister in sisters if _was_moved(sister, evidence)]
     if moved:
-        reason = f"{len(moved)} other tensors of {route.base} are on {evidence.expected}; this one is not"
+        reason = say_number(
+            "{number} other tensor of {name} is on {expected}; this one is not",
+            "{number} other tensors of {name} are on {expected}; this one is not",
+            len(moved),
+            name=route.base,
+            expected=evidence.expected,
+        )
         return Verdict("nested-batch", reason)
     if evidence.made is not None and not evidence.made.recorded and suspect.binding is not None and not sisters:
-        return Verdict("nested-batch", f"the line that moves {route.base} does not reach it")
+        return Verdict("nested-batch", say("the line that moves {name} does not reach it", name=route.base))
     return None
 
 

@@ -9,6 +9,7 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.making import calls_cached_function, fixed_device, is_cached_function, is_load, sets_in_cache
 from samedevice.explaining.routes import Route
 from samedevice.explaining.syntax import bindings_of, undressed
+from samedevice.texts import say
 
 __all__ = ["judge"]
 
@@ -27,7 +28,7 @@ def judge(evidence: Evidence) -> Verdict | None:
 def _discarded(evidence: Evidence) -> Verdict | None:
     if evidence.discarded is None:
         return None
-    reason = "a tensor's `.to()` returns the moved copy; nothing keeps it here, so the old one is used"
+    reason = say("a tensor's `.to()` returns the moved copy; nothing keeps it here, so the old one is used")
     return Verdict("result-discarded", reason, made=evidence.discarded)
 
 
@@ -35,7 +36,7 @@ def _loaded(evidence: Evidence) -> Verdict | None:
     made = evidence.made
     if made is None or (made.event != "loaded" and not (made.event == "" and is_load(made.statement))):
         return None
-    reason = f"torch.load put it back on {evidence.device}, where it was saved"
+    reason = say("torch.load put it back on {device}, where it was saved", device=evidence.device)
     return Verdict("checkpoint-map-location", reason)
 
 
@@ -48,7 +49,7 @@ def _read_from_checkpoint(evidence: Evidence) -> Verdict | None:
     value = undressed(made.statement.value)
     for binding in bindings_of(value.id, function) if isinstance(value, ast.Name) else ():
         if isinstance(binding.node, ast.stmt) and is_load(binding.node):
-            reason = "it was read by torch.load, which puts tensors back where they were saved"
+            reason = say("it was read by torch.load, which puts tensors back where they were saved")
             return Verdict("checkpoint-map-location", reason, made=replace(made, line=binding.line))
     return None
 
@@ -61,25 +62,29 @@ def _fixed(evidence: Evidence) -> Verdict | None:
     in_expression = suspect is not None and suspect.route is None and fixed_device(suspect.node) is not None
     if not (in_expression or made.fixes_device):
         return None
-    return Verdict("hardcoded-device", f"the line fixes its device, while {evidence.expected} is in use")
+    return Verdict(
+        "hardcoded-device", say("the line fixes its device, while {expected} is in use", expected=evidence.expected)
+    )
 
 
 def _cached(evidence: Evidence) -> Verdict | None:
     """Filled once, when the device was another one, and used ever after."""
     made = evidence.made
     if made is not None and is_cached_function(made.source, made.line):
-        return Verdict("stale-cache", "the function keeps its result, and with it the device of the first call")
+        return Verdict("stale-cache", say("the function keeps its result, and with it the device of the first call"))
     suspect = evidence.suspect
     call = calls_cached_function(suspect.node, suspect.frame.source) if suspect is not None else None
     if call is not None and suspect is not None:
         name = suspect.frame.source.text_of(call)
-        return Verdict("stale-cache", "the function keeps its result, and with it the device of the first call", name)
+        return Verdict(
+            "stale-cache", say("the function keeps its result, and with it the device of the first call"), name
+        )
     routes = [suspect.route] if suspect is not None and suspect.route is not None else []
     for route in [*routes, *evidence.homes_elsewhere()]:
         name = _kept_as(route)
         line = sets_in_cache(made.source if made is not None else route.frame.source, name) if name else None
         if line is not None:
-            return Verdict("stale-cache", f"{name} is filled once and keeps the device of that time")
+            return Verdict("stale-cache", say("{name} is filled once and keeps the device of that time", name=name))
     return None
 
 

@@ -19,6 +19,7 @@ from samedevice.explaining.live import (
 from samedevice.explaining.making import makes_module
 from samedevice.explaining.routes import Route, Step, search
 from samedevice.explaining.where_made import in_source
+from samedevice.texts import listed, say
 
 __all__ = ["judge"]
 
@@ -40,12 +41,14 @@ def _optimizer_state(evidence: Evidence) -> Verdict | None:
     steps = route.steps if route is not None else ()
     for step in steps:
         if is_optimizer(step.owner) and step.kind == "attribute" and step.key == "state":
-            return Verdict("optimizer-state", "it is state of the optimizer, which no `.to()` of the model moves")
+            return Verdict("optimizer-state", say("it is state of the optimizer, which no `.to()` of the model moves"))
     if is_tensor(evidence.value) and not any(is_module(step.owner) for step in steps):
         for step in steps:
             if _is_wrapped_optimizer(step.owner):
                 name = route.container().text if route is not None else None
-                return Verdict("optimizer-state", "it is a copy that the optimizer keeps beside the parameters", name)
+                return Verdict(
+                    "optimizer-state", say("it is a copy that the optimizer keeps beside the parameters"), name
+                )
     return None
 
 
@@ -87,7 +90,9 @@ def _criterion(route: Route) -> Verdict | None:
     for owner in owners:
         kind = type(owner)
         if kind.__module__ == "torch.nn.modules.loss" or _LOSS.search(kind.__name__):
-            return Verdict("criterion-not-moved", f"it belongs to the loss {kind.__name__}, which was never moved")
+            return Verdict(
+                "criterion-not-moved", say("it belongs to the loss {kind}, which was never moved", kind=kind.__name__)
+            )
     return None
 
 
@@ -95,7 +100,7 @@ def _made_in_forward(evidence: Evidence, route: Route) -> Verdict | None:
     made = evidence.made
     if made is None or made.function != "forward" or makes_module(made.statement) is None:
         return None
-    reason = "the module is constructed in forward, on the default device"
+    reason = say("the module is constructed in forward, on the default device")
     kept = made.statement.targets[0] if isinstance(made.statement, ast.Assign) else None
     name = made.source.text_of(kept) if kept is not None else _whole_module(evidence, route)
     return Verdict("module-created-in-forward", reason, name)
@@ -111,9 +116,15 @@ def _hidden_in_container(evidence: Evidence, route: Route) -> Verdict | None:
             continue
         name = Route(route.frame, route.base, route.scope, steps[: index + 1], None).text
         if _is_second(str(step.key), evidence.value, steps[index + 2 :]):
-            return Verdict("second-model-not-moved", f"{name} holds models of their own, out of reach of `.to()`", name)
+            return Verdict(
+                "second-model-not-moved",
+                say("{name} holds models of their own, out of reach of `.to()`", name=name),
+                name,
+            )
         return Verdict(
-            "plain-container", f"{name} is a plain container, so `.to()` of the module does not reach it", name
+            "plain-container",
+            say("{name} is a plain container, so `.to()` of the module does not reach it", name=name),
+            name,
         )
     return None
 
@@ -134,24 +145,44 @@ def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
     devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"}
     accelerators = devices - {"cpu"}
     if len(accelerators) > 1:
-        return Verdict("split-model", f"the parts of {name} are on {' and '.join(sorted(devices))}")
+        return Verdict(
+            "split-model", say("the parts of {name} are on {devices}", name=name, devices=listed(sorted(devices)))
+        )
     others = [other for other in evidence.models() if other.value is not module and not _within(other.value, module)]
     on_expected = [other for other in others if _lives_on(other.value, evidence.expected)]
     if evidence.made is not None and evidence.device != "cpu" and evidence.made.fixes_device:
-        return Verdict("hardcoded-device", f"its device is fixed where it was moved, and {evidence.expected} is in use")
+        return Verdict(
+            "hardcoded-device",
+            say("its device is fixed where it was moved, and {expected} is in use", expected=evidence.expected),
+        )
     wrong = _whole_module(evidence, route)
     if wrong is None:
         return None  # a single tensor of a module that is elsewhere: it was put there apart
     if evidence.made is not None and evidence.made.event == "loaded" and evidence.device != "cpu":
-        return Verdict("checkpoint-map-location", f"torch.load put {wrong} back on {evidence.device}", wrong)
+        return Verdict(
+            "checkpoint-map-location",
+            say("torch.load put {wrong} back on {device}", wrong=wrong, device=evidence.device),
+            wrong,
+        )
     outside = _named_outside(evidence, module) if name == wrong == "self" else None
     if on_expected and len(devices) == 1:
         known = outside.name if outside is not None else name
-        reason = f"{on_expected[0].text} is on {evidence.expected}; {known} is on {evidence.device}"
+        reason = say(
+            "{name} is on {expected}; {known} is on {device}",
+            name=on_expected[0].text,
+            expected=evidence.expected,
+            known=known,
+            device=evidence.device,
+        )
         made = in_source(outside) if outside is not None else None
         return Verdict("second-model-not-moved", reason, known if outside is not None else wrong, made)
     known = outside.name if outside is not None else wrong
-    reason = f"{known} is on {evidence.device}, its input on {evidence.expected}"
+    reason = say(
+        "{known} is on {device}, its input on {expected}",
+        known=known,
+        device=evidence.device,
+        expected=evidence.expected,
+    )
     was_moved = evidence.made is not None and evidence.made.event == "moved"
     return Verdict("model-not-moved", reason, known, in_source(outside) if outside and not was_moved else None)
 

@@ -9,6 +9,7 @@ from samedevice.explaining.live import device_of, is_module, tensors_of_module
 from samedevice.explaining.making import factory_call, from_data, is_literal
 from samedevice.explaining.sources import Source
 from samedevice.explaining.where_made import Made
+from samedevice.texts import say
 
 __all__ = ["judge"]
 
@@ -28,14 +29,28 @@ def _split(evidence: Evidence) -> Verdict | None:
         return None
     model = spanning_model(evidence)
     if model is not None:
-        return Verdict("split-model", f"the parts of {model.text} are on {evidence.expected} and {evidence.device}")
+        return Verdict(
+            "split-model",
+            say(
+                "the parts of {name} are on {expected} and {device}",
+                name=model.text,
+                expected=evidence.expected,
+                device=evidence.device,
+            ),
+        )
     apart = [_model_on(evidence, device) for device in (evidence.device, evidence.expected)]
     computed = evidence.made is not None and evidence.made.event == "computed"
     if not computed or apart[0] is None or apart[1] is None:
         return None
     return Verdict(
         "split-model",
-        f"{apart[0]} computes on {evidence.device} and {apart[1]} on {evidence.expected}; nothing moved it",
+        say(
+            "{name} computes on {device} and {other} on {expected}; nothing moved it",
+            name=apart[0],
+            device=evidence.device,
+            other=apart[1],
+            expected=evidence.expected,
+        ),
     )
 
 
@@ -60,7 +75,9 @@ def _default_device(evidence: Evidence) -> Verdict | None:
         call = _default_call(part or made.statement, made.source)
         if call is not None:
             name = made.source.text_of(call.func)
-            return Verdict("factory-default-device", f"{name} without `device=` makes it on the default device")
+            return Verdict(
+                "factory-default-device", say("{name} without `device=` makes it on the default device", name=name)
+            )
     return None
 
 
@@ -96,7 +113,9 @@ def _in_loop(made: Made) -> bool:
 def _index(evidence: Evidence) -> Verdict | None:
     if evidence.operation not in _INDEXING and evidence.kind != "index-device":
         return None
-    return Verdict("index-device", "the index is on another device than what it reads, and only a CPU index may be")
+    return Verdict(
+        "index-device", say("the index is on another device than what it reads, and only a CPU index may be")
+    )
 
 
 def _not_moved(evidence: Evidence) -> Verdict | None:
@@ -105,11 +124,18 @@ def _not_moved(evidence: Evidence) -> Verdict | None:
     if suspect is None or is_module(suspect.value):
         return None
     if suspect.holder is not None and suspect.holder.kind in ("parameter", "buffer"):
-        return Verdict("model-not-moved", f"{suspect.name} is apart from the rest of its module")
+        return Verdict("model-not-moved", say("{name} is apart from the rest of its module", name=suspect.name))
     if made is not None and made.event == "moved" and evidence.device == "cpu":
         return Verdict(
-            "input-not-moved", f"line {made.line} brought it to the CPU, and nothing back to {evidence.expected}"
+            "input-not-moved",
+            say(
+                "line {line} brought it to the CPU, and nothing back to {expected}",
+                line=made.line,
+                expected=evidence.expected,
+            ),
         )
     if evidence.device == "cpu":
-        return Verdict("input-not-moved", f"it was made on the CPU and never moved to {evidence.expected}")
+        return Verdict(
+            "input-not-moved", say("it was made on the CPU and never moved to {expected}", expected=evidence.expected)
+        )
     return None

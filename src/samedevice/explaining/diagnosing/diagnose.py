@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from samedevice.explaining.diagnosing import by_holder, by_making, by_message, by_owner, by_value, traced
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.texts import say
 
 __all__ = ["diagnose"]
 
@@ -25,4 +26,4 @@ def diagnose(evidence: Evidence) -> Verdict:
         verdict = judge(evidence)
         if verdict is not None:
             return verdict
-    return Verdict("other", "none of the known causes fits what was seen")
+    return Verdict("other", say("none of the known causes fits what was seen"))

@@ -15,13 +15,14 @@ from samedevice.explaining.syntax import bindings_of, call_name
 from samedevice.explaining.tracebacks import frames_in
 from samedevice.explaining.vocabulary import FACTORIES
 from samedevice.explaining.where_made import Made
+from samedevice.texts import say
 
 __all__ = ["is_traced", "judge"]
 
 _MARK = "Traceback of TorchScript"
 _TRACED_LINE = re.compile(r"(?m)^\S+\.py\(\d+\): ")
 """How a traced line is printed; a scripted one looks like Python's own."""
-_REASON = "the program was traced: the device of its tracing is a constant in it, which no `.to()` changes"
+_REASON = say("the program was traced: the device of its tracing is a constant in it, which no `.to()` changes")
 
 
 def is_traced(error: BaseException) -> bool:

@@ -24,6 +24,7 @@ from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.ordering import after_the_move
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
+from samedevice.texts import say
 
 __all__ = ["mend"]
 
@@ -43,7 +44,7 @@ def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
         return verdict.fix
     if is_traced(evidence.error):
         return wrapping.traced_there(evidence) or Fix(
-            "trace the module on the device that it will run on, or script it"
+            say("trace the module on the device that it will run on, or script it")
         )
     mender = _BY_MESSAGE.get(evidence.kind) or _MENDERS.get(verdict.slug, at_use)
     copied = verdict.slug in _MADE_OF_A_MODEL or (made is not None and made.event == "copied")
@@ -92,36 +93,40 @@ _BY_MESSAGE: dict[str, Callable[[Evidence, Verdict, Made | None], Fix | None]] =
 
 _SENTENCES_BY_MESSAGE = {
     "no-cuda-build": Fix(
-        'ask first: device = torch.device("cuda" if torch.cuda.is_available() else "cpu"), and move with .to(device); '
-        "or install a PyTorch that is built for CUDA"
+        say(
+            'ask first: device = torch.device("cuda" if torch.cuda.is_available() else "cpu"), and '
+            "move with .to(device); or install a PyTorch that is built for CUDA"
+        )
     ),
-    "rng-state": Fix("pass the state on the CPU: a generator's state is a ByteTensor there, with `.cpu()`"),
+    "rng-state": Fix(say("pass the state on the CPU: a generator's state is a ByteTensor there, with `.cpu()`")),
 }
 
 _SENTENCES = {
-    "input-not-moved": Fix("move it to the model's device before it is used, with `.to(device)`"),
-    "model-not-moved": Fix("move the model before it is used, with `.to(device)`"),
-    "plain-attribute": Fix("make it a buffer, with `self.register_buffer(name, tensor, persistent=False)`"),
-    "plain-container": Fix("keep modules in nn.ModuleList or nn.ModuleDict, parameters in nn.ParameterList"),
-    "result-discarded": Fix("keep the result of `.to(device)`: a tensor does not move in place"),
-    "factory-default-device": Fix("say where it is to be made, with `device=`"),
-    "hardcoded-device": Fix("use the script's own device instead of a fixed one"),
-    "nested-batch": Fix("move the whole batch, with `samedevice.move_to_device(batch, device)`"),
-    "index-device": Fix("bring the index to the device of the tensor that it reads"),
-    "lengths-must-be-cpu": Fix("pass the lengths on the CPU, with `.cpu()`"),
-    "generator-device": Fix("make the generator where it draws, with `torch.Generator(device=device)`"),
-    "numpy-on-cuda": Fix("bring it to the CPU first, with `.detach().cpu().numpy()`"),
-    "checkpoint-map-location": Fix("say where to, with `torch.load(file, map_location=device)`"),
-    "module-created-in-forward": Fix("construct the module in __init__, so that it moves with the model and trains"),
-    "split-model": Fix("bring it to the device of the part that uses it"),
-    "dataparallel-misplaced": Fix("move the module to the first of device_ids before it is wrapped"),
-    "global-tensor": Fix("pass the tensor in, or move it where it is used"),
-    "stale-cache": Fix("make the device part of what the cache asks for"),
-    "second-model-not-moved": Fix("move the other model too, with `.to(device)`"),
-    "hidden-state": Fix("make the state where the input is, with `device=`"),
-    "metric-state": Fix("keep the running value where the results are, or bring the results to it"),
-    "criterion-not-moved": Fix("move the loss with the model, with `.to(device)`"),
-    "optimizer-state": Fix("bring the state to the parameters, with `samedevice.sync_optimizer(optimizer)`"),
-    "optimizer-stale-params": Fix("construct the optimizer after the model has its final parameters"),
-    "scaler-or-scheduler": Fix("step the optimizer whose parameters the loss reaches"),
+    "input-not-moved": Fix(say("move it to the model's device before it is used, with `.to(device)`")),
+    "model-not-moved": Fix(say("move the model before it is used, with `.to(device)`")),
+    "plain-attribute": Fix(say("make it a buffer, with `self.register_buffer(name, tensor, persistent=False)`")),
+    "plain-container": Fix(say("keep modules in nn.ModuleList or nn.ModuleDict, parameters in nn.ParameterList")),
+    "result-discarded": Fix(say("keep the result of `.to(device)`: a tensor does not move in place")),
+    "factory-default-device": Fix(say("say where it is to be made, with `device=`")),
+    "hardcoded-device": Fix(say("use the script's own device instead of a fixed one")),
+    "nested-batch": Fix(say("move the whole batch, with `samedevice.move_to_device(batch, device)`")),
+    "index-device": Fix(say("bring the index to the device of the tensor that it reads")),
+    "lengths-must-be-cpu": Fix(say("pass the lengths on the CPU, with `.cpu()`")),
+    "generator-device": Fix(say("make the generator where it draws, with `torch.Generator(device=device)`")),
+    "numpy-on-cuda": Fix(say("bring it to the CPU first, with `.detach().cpu().numpy()`")),
+    "checkpoint-map-location": Fix(say("say where to, with `torch.load(file, map_location=device)`")),
+    "module-created-in-forward": Fix(
+        say("construct the module in __init__, so that it moves with the model and trains")
+    ),
+    "split-model": Fix(say("bring it to the device of the part that uses it")),
+    "dataparallel-misplaced": Fix(say("move the module to the first of device_ids before it is wrapped")),
+    "global-tensor": Fix(say("pass the tensor in, or move it where it is used")),
+    "stale-cache": Fix(say("make the device part of what the cache asks for")),
+    "second-model-not-moved": Fix(say("move the other model too, with `.to(device)`")),
+    "hidden-state": Fix(say("make the state where the input is, with `device=`")),
+    "metric-state": Fix(say("keep the running value where the results are, or bring the results to it")),
+    "criterion-not-moved": Fix(say("move the loss with the model, with `.to(device)`")),
+    "optimizer-state": Fix(say("bring the state to the parameters, with `samedevice.sync_optimizer(optimizer)`")),
+    "optimizer-stale-params": Fix(say("construct the optimizer after the model has its final parameters")),
+    "scaler-or-scheduler": Fix(say("step the optimizer whose parameters the loss reaches")),
 }

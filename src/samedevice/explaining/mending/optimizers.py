@@ -12,6 +12,7 @@ from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import bindings_of, call_name
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Edit, Fix
+from samedevice.texts import say
 
 __all__ = ["constructed_after", "synced"]
 
@@ -71,7 +72,7 @@ def constructed_after(file: str, line: int, model: str, replacing: str | None = 
     indent = " " * changing.col_offset
     moved = [indent + each[construction.col_offset :] for each in text]
     edit = Edit(file, changing.end_lineno, changing.end_lineno, last, "\n".join([last, *moved]))
-    return Fix(f"{text[0].strip()}  (again after line {changing.end_lineno})", (edit,))
+    return Fix(say("{code}  (again after line {line})", code=text[0].strip(), line=changing.end_lineno), (edit,))
 
 
 def _changing_statement(source: Source, construction: ast.stmt, model: str, replacing: str | None) -> ast.stmt | None:

@@ -14,6 +14,7 @@ from samedevice.explaining.routes import resolve, search
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import bindings_of, call_name, move_calls
 from samedevice.findings import Edit, Fix
+from samedevice.texts import say
 
 __all__ = ["after_the_move", "block_of", "loops_around", "moved_after", "reloaded", "variables_of"]
 
@@ -107,7 +108,9 @@ def moved_after(source: Source, statement: ast.stmt, other: ast.stmt) -> Fix | N
     edit = Edit(source.file, start, other.end_lineno, "\n".join(old), "\n".join([*rest, *moved]))
     if not parses(source, edit):
         return None
-    return Fix(f"{lines[statement.lineno - 1].strip()}  (after line {other.end_lineno})", (edit,))
+    return Fix(
+        say("{code}  (after line {line})", code=lines[statement.lineno - 1].strip(), line=other.end_lineno), (edit,)
+    )
 
 
 def _read_only(statement: ast.Expr) -> set[str]:

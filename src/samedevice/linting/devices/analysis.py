@@ -28,6 +28,7 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
+from samedevice.texts import say
 
 __all__ = ["analyse"]
 
@@ -158,7 +159,7 @@ def _symbolic_object(machine: Machine, cls: Class, stored: StoredAttributes) -> 
     during = machine.visited - before
     _forget_unstable(cls, made, stored, during)
     if isinstance(made, Module):
-        home = Cell(f"the device of {cls.node.name}", Certainty.CERTAIN)
+        home = Cell(say("the device of {name}", name=cls.node.name), Certainty.CERTAIN)
         if _moves_itself(cls):
             _forget_plain(made)
         moves.move_module(machine, made, home, None)

@@ -32,6 +32,7 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
+from samedevice.texts import say
 
 __all__ = ["find", "forget", "hold", "read", "write", "write_item"]
 
@@ -71,6 +72,8 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
             return Method(value, name)
         return _bound(machine, found, value, node) if found else UNKNOWN
     if isinstance(value, Symbol):
+        if name in _OF_TENSORS:
+            value.treat_as_tensor()
         return Device(value.cell) if name == "device" else value.part(f".{name}")
     if isinstance(value, Device):
         return _of_device(value, name)
@@ -86,6 +89,13 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, Mapping) and value.cls is not None and (found := find(value.cls, name)):
         return _bound(machine, found, value, node)
     return UNKNOWN if value is UNKNOWN else Method(value, name)
+
+
+_OF_TENSORS = frozenset(
+    "shape size dim ndim dtype device numel requires_grad new_zeros new_ones new_tensor new_full type_as contiguous view"
+    " reshape unsqueeze squeeze permute transpose expand masked_fill flatten detach".split()
+)
+"""What code asks of tensors, and hardly of anything else."""
 
 
 def forget(machine: Machine, value: Value) -> None:
@@ -254,7 +264,7 @@ def _write_tensor(machine: Machine, value: Tensor, name: str, new: Value, node: 
     if name == "data":
         target = value if value.owner is None else value.owner
         place = moves.place_of(new) if isinstance(new, Tensor) else None
-        machine.memory.assign(target, "place", place or Cell("an unknown device"))
+        machine.memory.assign(target, "place", place or Cell(say("an unknown device")))
     elif name == "requires_grad" and isinstance(new, Constant):
         machine.memory.assign(value, "requires_grad", bool(new.value))
     elif name == "grad" and isinstance(new, Tensor):

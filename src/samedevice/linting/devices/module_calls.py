@@ -23,6 +23,7 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
+from samedevice.texts import say
 
 __all__ = ["call", "call_moved"]
 
@@ -175,7 +176,7 @@ def call_moved(machine: Machine, callee: Tensor, arguments: Arguments, node: ast
         if isinstance(value, Tensor) and (value.certain or name == "**" or value.part_of is not None):
             operands.append(Operand(value, moves.place_of(value), part, name or "input"))
     if operations.may_conflict(operands):
-        machine.report(node, "the model", "module", operands)
+        machine.report(node, say("the model"), "module", operands)
     return Tensor(place, callee.origin, None, certain=False, leaf=False)
 
 

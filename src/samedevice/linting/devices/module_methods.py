@@ -23,6 +23,7 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
+from samedevice.texts import say
 
 __all__ = ["Mover", "apply_mover", "call_method"]
 
@@ -96,7 +97,7 @@ def _move(machine: Machine, module: Module, name: str, arguments: Arguments, nod
 
 
 def _apply_move(machine: Machine, module: Module, place: Location | None, node: ast.AST) -> Module:
-    location = place if place is not None else Cell("an unknown device")
+    location = place if place is not None else Cell(say("an unknown device"))
     moves.move_module(machine, module, location, node)
     _own_apply(machine, module, location, node)
     return module

@@ -21,6 +21,7 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
+from samedevice.texts import say
 
 __all__ = ["escape", "module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
 
@@ -116,7 +117,7 @@ def _escape_module(machine: Machine, module: Module) -> None:
     # What was done with it there, and which loss it went into, is not known.
     machine.memory.write(machine.backward, "incomplete", UNKNOWN)
     if not module.moved and not module.symbolic:
-        unknown = Cell("an unknown device")
+        unknown = Cell(say("an unknown device"))
         move_module(machine, module, unknown, None)
         machine.memory.assign(module, "moved", False)
 

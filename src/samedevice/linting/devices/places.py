@@ -20,7 +20,9 @@ class Certainty(IntEnum):
     UNKNOWN = 0
     CONVENTION = 1
     """By convention only: what is given to `forward` lives with the module's parameters."""
-    CERTAIN = 2
+    TENSOR = 2
+    """By that convention, of what the code treats as a tensor."""
+    CERTAIN = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from samedevice.linting.devices.places import Cell, Certainty, Location
+from samedevice.linting.devices.places import Cell, Certainty, Location, resolve
+from samedevice.texts import say
 
 __all__ = [
     "NOTHING",
@@ -83,7 +84,9 @@ class Symbol(Value):
     def named(cls, name: str, role: Role = "") -> Symbol:
         """A symbol with fresh cells."""
         evidence = Certainty.CONVENTION if role == "forward" else Certainty.UNKNOWN
-        return cls(name, Cell(f"the device of {name}", evidence), Cell(name, Certainty.CERTAIN), {}, role)
+        return cls(
+            name, Cell(say("the device of {name}", name=name), evidence), Cell(name, Certainty.CERTAIN), {}, role
+        )
 
     def part(self, key: str, node: ast.AST | None = None) -> Value:
         """The value of an attribute or item of this one, always the same one for the same key.
@@ -95,8 +98,19 @@ class Symbol(Value):
         found = self.parts.get(key)
         if found is None:
             said = f"[{ast.unparse(node)[:40]}]" if isinstance(node, ast.expr) else key
-            found = self.parts[key] = Symbol.named(self.name + said, "forward" if self.role == "forward" else "part")
+            found = self.parts[key] = Symbol.named(self.name + said, self._role_of_part(key))
         return found
+
+    def _role_of_part(self, key: str) -> Role:
+        if self.role == "number" or key in (".shape", ".ndim"):
+            return "number"
+        return "forward" if self.role == "forward" else "part"
+
+    def treat_as_tensor(self) -> None:
+        """Note that the code uses it as a tensor; an argument of `forward` is then where the module is, by convention."""
+        place = resolve(self.cell)
+        if isinstance(place, Cell) and place.evidence is Certainty.CONVENTION:
+            place.evidence = Certainty.TENSOR
 
 
 @dataclass(slots=True, eq=False)

@@ -10,6 +10,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import is_certain, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -24,10 +25,12 @@ def _at(fact: Conflict) -> ast.AST:
 
 
 def _message(fact: Conflict, source: Source) -> str:
-    line = wording.line_of(fact.node)
-    return (
-        f"`{wording.text_of(_at(fact), source)}` brings back tensors on {wording.here(fact)}, where they "
-        f"were saved; line {line} uses them with one on {wording.there(fact)}"
+    return say(
+        "`{code}` brings back tensors on {here}, where they were saved; {line} uses them with one on {there}",
+        code=wording.text_of(_at(fact), source),
+        line=wording.line(wording.line_of(fact.node)),
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

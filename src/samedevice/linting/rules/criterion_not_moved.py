@@ -11,6 +11,7 @@ from samedevice.linting.devices.values import Tensor
 from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -24,9 +25,12 @@ def _weight(conflict: Conflict) -> Operand:
 def _message(fact: Conflict, source: Source) -> str:
     weight = _weight(fact)
     other = fact.other if weight is fact.culprit else fact.culprit
-    return (
-        f"the {weight.argument} of {fact.operation} is on {wording.place_name(weight.place)}, its input on "
-        f"{wording.place_name(other.place)}"
+    return say(
+        "the {argument} of {operation} is on {here}, its input on {there}",
+        argument=weight.argument or "",
+        operation=fact.operation,
+        here=wording.place_name(weight.place),
+        there=wording.place_name(other.place),
     )
 
 

@@ -11,6 +11,7 @@ from samedevice.linting.devices.places import CPU, resolve
 from samedevice.linting.devices.values import Module
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -25,9 +26,10 @@ def _sides(conflict: Conflict) -> tuple[Operand, Operand]:
 
 def _message(fact: Conflict, source: Source) -> str:
     module, first = _sides(fact)
-    return (
-        f"DataParallel copies its module from {wording.place_name(first.place)}, the first of its devices; "
-        f"the module is on {wording.place_name(module.place)}"
+    return say(
+        "DataParallel copies its module from {there}, the first of its devices; the module is on {here}",
+        here=wording.place_name(module.place),
+        there=wording.place_name(first.place),
     )
 
 

@@ -7,14 +7,16 @@ import ast
 from samedevice.findings import Fix
 from samedevice.linting import mending, wording
 from samedevice.linting.devices.facts import Conflict
-from samedevice.linting.evidence import is_certain, is_tensor, made_here, origin_of, where_made
+from samedevice.linting.devices.places import Certainty
+from samedevice.linting.evidence import is_tensor, made_here, origin_of, where_made
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
     origin = origin_of(fact)
-    if origin is None or not is_tensor(fact) or not is_certain(fact) or origin.how not in ("made", "numpy"):
+    if origin is None or not is_tensor(fact) or fact.certainty < Certainty.TENSOR or origin.how not in ("made", "numpy"):
         return False
     if fact.role == "module" and not fact.where.in_module:
         return False
@@ -29,8 +31,13 @@ def _message(fact: Conflict, source: Source) -> str:
     origin = origin_of(fact)
     assert origin is not None
     made = wording.text_of(origin.node, source)
-    where = f"line {getattr(fact.node, 'lineno', 0)}" if made_here(fact) else f"`{wording.text_of(fact.node, source)}`"
-    return f"`{made}` makes its tensor on {wording.here(fact)}; {where} uses it with a tensor on {wording.there(fact)}"
+    return say(
+        "`{made}` makes its tensor on {here}; {user} uses it with a tensor on {there}",
+        made=made,
+        user=wording.line(wording.line_of(fact.node)) if made_here(fact) else f"`{wording.text_of(fact.node, source)}`",
+        here=wording.here(fact),
+        there=wording.there(fact),
+    )
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:

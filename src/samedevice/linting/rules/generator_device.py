@@ -10,6 +10,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.values import Generator
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -18,7 +19,12 @@ def _claims(fact: Conflict) -> bool:
 
 def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    return f"the generator `{name}` is on {wording.here(fact)}, the numbers are wanted on {wording.there(fact)}"
+    return say(
+        "the generator `{name}` is on {here}, the numbers are wanted on {there}",
+        name=name,
+        here=wording.here(fact),
+        there=wording.there(fact),
+    )
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:

@@ -7,6 +7,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import held_of, is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -17,9 +18,11 @@ def _claims(fact: Conflict) -> bool:
 def _message(fact: Conflict, source: Source) -> str:
     held = held_of(fact)
     assert held is not None
-    return (
-        f"`{held.name}` is made at module level on {wording.here(fact)} and used here with a tensor on "
-        f"{wording.there(fact)}"
+    return say(
+        "`{name}` is made at module level on {here} and used here with a tensor on {there}",
+        name=held.name,
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

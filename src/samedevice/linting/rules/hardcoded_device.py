@@ -10,6 +10,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import made_here, on_accelerator, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -24,10 +25,12 @@ def _at(fact: Conflict) -> ast.AST:
 
 
 def _message(fact: Conflict, source: Source) -> str:
-    line = wording.line_of(fact.node)
-    return (
-        f"`{wording.text_of(_at(fact), source)}` names {wording.here(fact)}; line {line} uses it with a "
-        f"tensor on {wording.there(fact)}"
+    return say(
+        "`{code}` names {here}; {line} uses it with a tensor on {there}",
+        code=wording.text_of(_at(fact), source),
+        line=wording.line(wording.line_of(fact.node)),
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

@@ -10,6 +10,7 @@ from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.evidence import is_certain, is_tensor, made_here, origin_of, where_made
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -22,10 +23,13 @@ def _at(fact: Conflict) -> ast.AST:
 
 def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    line = wording.line_of(fact.node)
-    return (
-        f"the state `{name}` that {fact.operation} gets in line {line} is on {wording.here(fact)}, its "
-        f"input on {wording.there(fact)}"
+    return say(
+        "the state `{name}` that {operation} gets in {line} is on {here}, its input on {there}",
+        name=name,
+        operation=fact.operation,
+        line=wording.line(wording.line_of(fact.node)),
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

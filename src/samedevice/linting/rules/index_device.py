@@ -10,6 +10,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -17,10 +18,13 @@ def _claims(fact: Conflict) -> bool:
 
 
 def _message(fact: Conflict, source: Source) -> str:
-    return (
-        f"`{wording.text_of(fact.node, source)}`: `{wording.text_of(fact.culprit.node, source)}` is on "
-        f"{wording.here(fact)}, `{wording.text_of(fact.other.node, source)}` on "
-        f"{wording.there(fact)}"
+    return say(
+        "`{code}`: `{name}` is on {here}, `{other}` on {there}",
+        code=wording.text_of(fact.node, source),
+        name=wording.text_of(fact.culprit.node, source),
+        other=wording.text_of(fact.other.node, source),
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

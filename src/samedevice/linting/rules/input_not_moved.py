@@ -7,6 +7,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import is_certain, is_tensor
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -15,7 +16,13 @@ def _claims(fact: Conflict) -> bool:
 
 def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    return f"`{name}` is on {wording.here(fact)} and {fact.operation} needs it on {wording.there(fact)}"
+    return say(
+        "`{name}` is on {here} and {operation} needs it on {there}",
+        name=name,
+        operation=fact.operation,
+        here=wording.here(fact),
+        there=wording.there(fact),
+    )
 
 
 RULE = Rule("SD101", "input-not-moved", Conflict, _claims, _message, fix=mending.move_at_use)

@@ -9,6 +9,7 @@ from samedevice.linting import edits, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -17,7 +18,9 @@ def _claims(fact: Conflict) -> bool:
 
 def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    return f"pack_padded_sequence wants its lengths on the CPU; `{name}` is on {wording.here(fact)}"
+    return say(
+        "pack_padded_sequence wants its lengths on the CPU; `{name}` is on {here}", name=name, here=wording.here(fact)
+    )
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:

@@ -10,6 +10,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import held_of, is_certain, is_tensor
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -25,7 +26,12 @@ def _claims(fact: Conflict) -> bool:
 
 def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    return f"`{name}` is kept on {wording.here(fact)} from call to call and meets a tensor on {wording.there(fact)}"
+    return say(
+        "`{name}` is kept on {here} from call to call and meets a tensor on {there}",
+        name=name,
+        here=wording.here(fact),
+        there=wording.there(fact),
+    )
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:

@@ -8,6 +8,7 @@ from samedevice.linting.devices.values import Module
 from samedevice.linting.evidence import is_certain, is_tensor
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -19,8 +20,16 @@ def _message(fact: Conflict, source: Source) -> str:
     module = fact.culprit.value
     name = wording.text_of(fact.culprit.node, source)
     moved = getattr(module.moved_at, "lineno", None)
-    since = f"since line {moved} " if moved is not None else ""
-    return f"`{name}` is {since}on {wording.here(fact)} and is called with a tensor on {wording.there(fact)}"
+    here, there = wording.here(fact), wording.there(fact)
+    if moved is None:
+        return say("`{name}` is on {here} and is called with a tensor on {there}", name=name, here=here, there=there)
+    return say(
+        "`{name}` is since {line} on {here} and is called with a tensor on {there}",
+        name=name,
+        line=wording.line(moved),
+        here=here,
+        there=there,
+    )
 
 
 RULE = Rule("SD102", "model-not-moved", Conflict, _claims, _message, fix=mending.move_module_where_made)

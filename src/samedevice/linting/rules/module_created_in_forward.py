@@ -10,6 +10,7 @@ from samedevice.linting.devices.values import Module
 from samedevice.linting.evidence import is_certain, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -28,9 +29,13 @@ def _at(fact: Conflict) -> ast.AST:
 def _message(fact: Conflict, source: Source) -> str:
     origin = origin_of(fact)
     assert origin is not None
-    return (
-        f"`{wording.text_of(origin.node, source)}` is made in {origin.function}, after the model was moved: it is on "
-        f"{wording.here(fact)}, its input on {wording.there(fact)}, and nothing trains it"
+    return say(
+        "`{code}` is made in {function}, after the model was moved: it is on {here}, its input on {there}, and nothing "
+        "trains it",
+        code=wording.text_of(origin.node, source),
+        function=origin.function,
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

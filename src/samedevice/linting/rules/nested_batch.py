@@ -9,6 +9,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import held_of, is_certain, is_tensor
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -29,9 +30,16 @@ def _is_item(node: ast.AST) -> bool:
 
 def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    held = held_of(fact)
-    whole = f"; {held.owner}.to() does not move it" if held is not None else ""
-    return f"`{name}` is on {wording.here(fact)}, the rest of the batch on {wording.there(fact)}{whole}"
+    held, here, there = held_of(fact), wording.here(fact), wording.there(fact)
+    if held is None:
+        return say("`{name}` is on {here}, the rest of the batch on {there}", name=name, here=here, there=there)
+    return say(
+        "`{name}` is on {here}, the rest of the batch on {there}; {owner}.to() does not move it",
+        name=name,
+        here=here,
+        there=there,
+        owner=held.owner,
+    )
 
 
 RULE = Rule("SD108", "nested-batch", Conflict, _claims, _message)

@@ -10,6 +10,7 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -17,10 +18,10 @@ def _claims(fact: Conflict) -> bool:
 
 
 def _message(fact: Conflict, source: Source) -> str:
-    whole = "an item of " if fact.culprit.argument == "item" else ""
-    return (
-        f"{whole}`{wording.text_of(fact.culprit.node, source)}` is on {wording.here(fact)}; numpy needs it on the CPU"
-    )
+    name, here = wording.text_of(fact.culprit.node, source), wording.here(fact)
+    if fact.culprit.argument == "item":
+        return say("an item of `{name}` is on {here}; numpy needs it on the CPU", name=name, here=here)
+    return say("`{name}` is on {here}; numpy needs it on the CPU", name=name, here=here)
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:

@@ -8,6 +8,7 @@ from samedevice.linting import wording
 from samedevice.linting.devices.facts import StaleParameters
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: StaleParameters) -> bool:
@@ -20,10 +21,11 @@ def _at(fact: StaleParameters) -> ast.AST:
 
 
 def _message(fact: StaleParameters, source: Source) -> str:
-    line = wording.line_of(fact.node)
-    return (
-        f"`{fact.name}` is replaced after this optimizer is built: its step in line {line} changes parameters that "
-        "the model no longer has; build the optimizer afterwards"
+    return say(
+        "`{name}` is replaced after this optimizer is built: its step in {line} changes parameters that the model no "
+        "longer has; build the optimizer afterwards",
+        name=fact.name,
+        line=wording.line(wording.line_of(fact.node)),
     )
 
 

@@ -8,6 +8,7 @@ from samedevice.linting.devices.values import Optimizer, Tensor
 from samedevice.linting.evidence import held_of, is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -22,15 +23,32 @@ def _claims(fact: Conflict) -> bool:
 def _message(fact: Conflict, source: Source) -> str:
     if isinstance(fact.culprit.value, Optimizer):
         optimizer = fact.culprit.value
-        line = wording.line_of(optimizer.state_node or optimizer.node)
-        how = "has had its state" if optimizer.state_node is not None else "made its state"
-        return (
-            f"{optimizer.name} {how} on {wording.here(fact)} since line {line}; the parameters are on "
-            f"{wording.there(fact)} now"
+        return _of_optimizer(optimizer, fact)
+    return say(
+        "`{name}` was copied from a parameter on {here}; the parameter is on {there} now",
+        name=wording.text_of(fact.culprit.node, source),
+        here=wording.here(fact),
+        there=wording.there(fact),
+    )
+
+
+def _of_optimizer(optimizer: Optimizer, fact: Conflict) -> str:
+    line = wording.line(wording.line_of(optimizer.state_node or optimizer.node))
+    here, there = wording.here(fact), wording.there(fact)
+    if optimizer.state_node is not None:
+        return say(
+            "{name} has had its state on {here} since {line}; the parameters are on {there} now",
+            name=optimizer.name,
+            line=line,
+            here=here,
+            there=there,
         )
-    name = wording.text_of(fact.culprit.node, source)
-    return (
-        f"`{name}` was copied from a parameter on {wording.here(fact)}; the parameter is on {wording.there(fact)} now"
+    return say(
+        "{name} made its state on {here} since {line}; the parameters are on {there} now",
+        name=optimizer.name,
+        line=line,
+        here=here,
+        there=there,
     )
 
 

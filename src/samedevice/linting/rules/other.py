@@ -10,6 +10,7 @@ from samedevice.linting.devices.facts import Conflict, LostLeaf, WeightUntied
 from samedevice.linting.evidence import is_certain, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 _Fact = Conflict | LostLeaf | WeightUntied
 
@@ -31,21 +32,34 @@ def _at(fact: _Fact) -> ast.AST:
 def _message(fact: _Fact, source: Source) -> str:
     if isinstance(fact, WeightUntied):
         weight = wording.text_of(fact.weight, source)
-        return f"this makes a second Parameter over the storage of `{weight}`; moving the model takes the two apart"
-    if isinstance(fact, LostLeaf):
-        line = wording.line_of(leaves.move_of(fact))
-        return f"a tensor that requires gradients was moved in line {line}: the copy is no leaf, so " + (
-            "it is no parameter" if fact.use == "parameter" else "no optimizer can train it"
+        return say(
+            "this makes a second Parameter over the storage of `{name}`; moving the model takes the two apart",
+            name=weight,
         )
+    if isinstance(fact, LostLeaf):
+        line = wording.line(wording.line_of(leaves.move_of(fact)))
+        if fact.use == "parameter":
+            return say(
+                "a tensor that requires gradients was moved in {line}: the copy is no leaf, so it is no parameter",
+                line=line,
+            )
+        return say(
+            "a tensor that requires gradients was moved in {line}: the copy is no leaf, so no optimizer can train it",
+            line=line,
+        )
+    here, there = wording.here(fact), wording.there(fact)
     if _is_traced(fact):
-        made, line = wording.text_of(_at(fact), source), wording.line_of(fact.node)
-        return (
-            f"`{made}` was traced on {wording.here(fact)}, and the trace goes on making it there; line {line} uses it "
-            f"with a tensor on {wording.there(fact)}"
+        return say(
+            "`{made}` was traced on {here}, and the trace goes on making it there; {line} uses it with a tensor on "
+            "{there}",
+            made=wording.text_of(_at(fact), source),
+            line=wording.line(wording.line_of(fact.node)),
+            here=here,
+            there=there,
         )
     if isinstance(fact.node, ast.Attribute):
-        return f"a gradient on {wording.there(fact)} is given to a tensor on {wording.here(fact)}"
-    return f"a backward returns a gradient on {wording.here(fact)} for an input on {wording.there(fact)}"
+        return say("a gradient on {there} is given to a tensor on {here}", here=here, there=there)
+    return say("a backward returns a gradient on {here} for an input on {there}", here=here, there=there)
 
 
 def _fix(fact: _Fact, source: Source) -> Fix | None:

@@ -11,6 +11,7 @@ from samedevice.linting.devices.values import Held, Tensor
 from samedevice.linting.evidence import held_of, is_certain, on_accelerator, where_held
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 _Fact = Conflict | LostLeaf
 
@@ -41,19 +42,30 @@ def _at(fact: _Fact) -> ast.AST:
 def _message(fact: _Fact, source: Source) -> str:
     if isinstance(fact, LostLeaf):
         name = wording.text_of(fact.node, source)
-        return (
-            f"`{name}` is the moved copy of a parameter and no parameter itself: the module neither moves nor trains it"
+        return say(
+            "`{name}` is the moved copy of a parameter and no parameter itself: the module neither moves nor trains it",
+            name=name,
         )
     assert isinstance(fact, Conflict)
     held = _held(fact)
-    line = wording.line_of(fact.node)
-    what = (
-        f"is no buffer, so {held.owner}.to() leaves it"
-        if held.in_module
-        else f"is kept by {held.owner}, which is no module,"
-    )
-    return (
-        f"`self.{held.name}` {what} on {wording.here(fact)}; line {line} uses it with a tensor on {wording.there(fact)}"
+    line = wording.line(wording.line_of(fact.node))
+    here, there = wording.here(fact), wording.there(fact)
+    if held.in_module:
+        return say(
+            "`self.{name}` is no buffer, so {owner}.to() leaves it on {here}; {line} uses it with a tensor on {there}",
+            name=held.name,
+            owner=held.owner,
+            line=line,
+            here=here,
+            there=there,
+        )
+    return say(
+        "`self.{name}` is kept by {owner}, which is no module, on {here}; {line} uses it with a tensor on {there}",
+        name=held.name,
+        owner=held.owner,
+        line=line,
+        here=here,
+        there=there,
     )
 
 

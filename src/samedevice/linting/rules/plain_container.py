@@ -11,6 +11,7 @@ from samedevice.linting.devices.values import Held, Module, Tensor
 from samedevice.linting.evidence import held_of, where_held
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -30,11 +31,15 @@ def _at(fact: Conflict) -> ast.AST:
 
 def _message(fact: Conflict, source: Source) -> str:
     held = _held(fact)
-    kind = "modules" if isinstance(fact.culprit.value, Module) else "tensors"
-    line = wording.line_of(fact.node)
-    return (
-        f"the {kind} in `self.{held.name}` are in a plain container, so {held.owner}.to() leaves them on "
-        f"{wording.here(fact)}; line {line} uses them with a tensor on {wording.there(fact)}"
+    return say(
+        "the {kind} in `self.{name}` are in a plain container, so {owner}.to() leaves them on {here}; {line} uses them "
+        "with a tensor on {there}",
+        kind=say("modules") if isinstance(fact.culprit.value, Module) else say("tensors"),
+        name=held.name,
+        owner=held.owner,
+        line=wording.line(wording.line_of(fact.node)),
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

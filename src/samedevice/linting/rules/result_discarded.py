@@ -9,6 +9,7 @@ from samedevice.linting import edits, wording
 from samedevice.linting.devices.facts import MoveDiscarded
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: MoveDiscarded) -> bool:
@@ -19,8 +20,16 @@ def _message(fact: MoveDiscarded, source: Source) -> str:
     name = wording.text_of(fact.target, source)
     if fact.loop is not None:
         over = wording.text_of(fact.loop.iter, source)
-        return f"only the loop's variable `{name}` gets the moved tensor; what `{over}` holds stays where it is"
-    return f"the result of `{wording.text_of(fact.node.value, source)}` is dropped; `{name}` itself stays where it is"
+        return say(
+            "only the loop's variable `{name}` gets the moved tensor; what `{over}` holds stays where it is",
+            name=name,
+            over=over,
+        )
+    return say(
+        "the result of `{code}` is dropped; `{name}` itself stays where it is",
+        code=wording.text_of(fact.node.value, source),
+        name=name,
+    )
 
 
 def _fix(fact: MoveDiscarded, source: Source) -> Fix | None:

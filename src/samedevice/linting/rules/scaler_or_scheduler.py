@@ -8,6 +8,7 @@ from samedevice.linting.devices.facts import Conflict, ScalerWithoutGradients
 from samedevice.linting.evidence import held_of, is_certain, is_tensor
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 _Fact = Conflict | ScalerWithoutGradients
 
@@ -23,14 +24,20 @@ def _claims(fact: _Fact) -> bool:
 
 def _message(fact: _Fact, source: Source) -> str:
     if isinstance(fact, ScalerWithoutGradients):
-        built = wording.line_of(fact.optimizer.node)
-        return (
-            f"no backward pass reached the parameters of the optimizer of line {built}: the scaler refuses to step it"
+        return say(
+            "no backward pass reached the parameters of the optimizer of {line}: the scaler refuses to step it",
+            line=wording.line(wording.line_of(fact.optimizer.node)),
         )
     assert isinstance(fact, Conflict)
     held = held_of(fact)
     assert held is not None
-    return f"`self.{held.name}` of {held.owner} is on {wording.here(fact)} and meets a tensor on {wording.there(fact)}"
+    return say(
+        "`self.{name}` of {owner} is on {here} and meets a tensor on {there}",
+        name=held.name,
+        owner=held.owner,
+        here=wording.here(fact),
+        there=wording.there(fact),
+    )
 
 
 def _fix(fact: _Fact, source: Source) -> Fix | None:

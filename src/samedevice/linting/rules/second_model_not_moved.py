@@ -8,6 +8,7 @@ from samedevice.linting.devices.values import Module
 from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -17,9 +18,11 @@ def _claims(fact: Conflict) -> bool:
 
 def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
-    return (
-        f"`{name}` was copied on {wording.here(fact)} and not moved since; it is called with a tensor on "
-        f"{wording.there(fact)}"
+    return say(
+        "`{name}` was copied on {here} and not moved since; it is called with a tensor on {there}",
+        name=name,
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

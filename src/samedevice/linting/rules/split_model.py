@@ -10,6 +10,7 @@ from samedevice.linting.devices.values import Module
 from samedevice.linting.evidence import is_certain
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -24,9 +25,12 @@ def _named(operand: Operand) -> bool:
 
 def _message(fact: Conflict, source: Source) -> str:
     tensor, part = _sides(fact)
-    return (
-        f"`{wording.text_of(tensor.node, source)}` is on {wording.place_name(tensor.place)} and "
-        f"`{wording.text_of(part.node, source)}` on {wording.place_name(part.place)}"
+    return say(
+        "`{name}` is on {here} and `{other}` on {there}",
+        name=wording.text_of(tensor.node, source),
+        other=wording.text_of(part.node, source),
+        here=wording.place_name(tensor.place),
+        there=wording.place_name(part.place),
     )
 
 

@@ -11,6 +11,7 @@ from samedevice.linting.devices.values import Held
 from samedevice.linting.evidence import held_of, is_certain, is_tensor, origin_of, where_held
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
+from samedevice.texts import say
 
 
 def _claims(fact: Conflict) -> bool:
@@ -37,10 +38,12 @@ def _at(fact: Conflict) -> ast.AST:
 def _message(fact: Conflict, source: Source) -> str:
     held = _held(fact)
     name = f"self.{held.name}" if held.owner else held.name
-    line = wording.line_of(fact.node)
-    return (
-        f"`{name}` keeps a tensor that was made on {wording.here(fact)}; a later call needs it on "
-        f"{wording.there(fact)} (line {line})"
+    return say(
+        "`{name}` keeps a tensor that was made on {here}; a later call needs it on {there} ({line})",
+        name=name,
+        line=wording.line(wording.line_of(fact.node)),
+        here=wording.here(fact),
+        there=wording.there(fact),
     )
 
 

@@ -9,6 +9,7 @@ from samedevice.findings import Fix
 from samedevice.linting import edits
 from samedevice.linting.smells.moves import is_move, keyword
 from samedevice.linting.smells.scan import Scan, Seen, Smell
+from samedevice.texts import say
 
 
 def _check(scan: Scan) -> Iterator[Seen]:
@@ -18,10 +19,18 @@ def _check(scan: Scan) -> Iterator[Seen]:
             continue
         if len(call.args) > 1 or any(each.arg is None for each in call.keywords):
             continue
-        why = _pinned(scan, call, loaders)
-        if why is not None:
+        loader = _pinned(scan, call, loaders)
+        if loader is not None:
             text = " ".join(scan.source.segment(call.func.value).split())
-            yield call, f"`{text}` is in pinned memory{why}, and this copy waits all the same", _fix(scan, call)
+            yield call, _message(text, loader), _fix(scan, call)
+
+
+def _message(text: str, loader: str) -> str:
+    if not loader:
+        return say("`{code}` is in pinned memory, and this copy waits all the same", code=text)
+    return say(
+        "`{code}` is in pinned memory (`{loader}` pins it), and this copy waits all the same", code=text, loader=loader
+    )
 
 
 def _pinned_loaders(scan: Scan) -> Iterator[str]:
@@ -35,7 +44,7 @@ def _pinned_loaders(scan: Scan) -> Iterator[str]:
 
 
 def _pinned(scan: Scan, call: ast.Call, loaders: set[str]) -> str | None:
-    """How the moved tensor is known to be in pinned memory; None where it is not."""
+    """The loader whose tensors are in pinned memory, "" where the tensor says so itself, None where it is not."""
     assert isinstance(call.func, ast.Attribute)
     moved: ast.expr = call.func.value
     if isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute) and moved.func.attr == "pin_memory":
@@ -47,7 +56,7 @@ def _pinned(scan: Scan, call: ast.Call, loaders: set[str]) -> str | None:
     for loop in scan.loops_of(call):
         if isinstance(loop, ast.For) and moved.id in _targets(loop):
             over = next((ast.unparse(each) for each in ast.walk(loop.iter) if _is_named(each, loaders)), None)
-            return f" (`{over}` pins it)" if over and not _made_again(loop, moved.id, call) else None
+            return over if over and not _made_again(loop, moved.id, call) else None
     return None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from samedevice.findings import Fix
 from samedevice.linting import edits
 from samedevice.linting.smells.scan import Scan, Seen, Smell
+from samedevice.texts import say
 
 
 def _check(scan: Scan) -> Iterator[Seen]:
@@ -17,7 +18,8 @@ def _check(scan: Scan) -> Iterator[Seen]:
         function = scan.function_of(call)
         if function is not None and not scan.is_main(call):
             name = " ".join(scan.source.segment(call.func.value).split())
-            yield call, f"`{name}.cuda()` in `{function.name}` ties its callers to CUDA", _fix(scan, call, call.func)
+            message = say("`{name}.cuda()` in `{function}` ties its callers to CUDA", name=name, function=function.name)
+            yield call, message, _fix(scan, call, call.func)
 
 
 def _fix(scan: Scan, call: ast.Call, function: ast.Attribute) -> Fix | None:

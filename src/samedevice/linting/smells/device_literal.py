@@ -10,6 +10,7 @@ from samedevice.findings import Fix
 from samedevice.linting import edits
 from samedevice.linting.smells.moves import ACCELERATORS
 from samedevice.linting.smells.scan import Scan, Seen, Smell
+from samedevice.texts import say
 
 _NUMBERED = re.compile(rf"({'|'.join(ACCELERATORS)}):(\d+)")
 
@@ -27,7 +28,11 @@ def _check(scan: Scan) -> Iterator[Seen]:
             kind = match[1]
             yield (
                 node,
-                f'"{match[0]}" is written down; another machine or user may need another {kind} device',
+                say(
+                    '"{device}" is written down; another machine or user may need another {kind} device',
+                    device=match[0],
+                    kind=kind,
+                ),
                 (
                     Fix(f'"{kind}"', (edits.replace(scan.source, node, _requoted(scan, node, kind)),), safe=False)
                     if match[2] == "0"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from samedevice.findings import Fix
 from samedevice.linting import edits
 from samedevice.linting.smells.scan import Scan, Seen, Smell
+from samedevice.texts import say
 
 
 def _check(scan: Scan) -> Iterator[Seen]:
@@ -17,7 +18,8 @@ def _check(scan: Scan) -> Iterator[Seen]:
         loop = next(scan.loops_of(call), None)
         if loop is not None and _trains(scan, loop) and not _is_conditional(scan, call, loop):
             name = " ".join(scan.source.segment(call.func.value).split())
-            yield call, f"`{name}.item()` waits for the device in every step", _fix(scan, call, call.func)
+            message = say("`{name}.item()` waits for the device in every step", name=name)
+            yield call, message, _fix(scan, call, call.func)
 
 
 def _trains(scan: Scan, loop: ast.AST) -> bool:
@@ -46,7 +48,11 @@ def _fix(scan: Scan, call: ast.Call, function: ast.Attribute) -> Fix | None:
     statement = scan.parents[call]
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add) and statement.value is call:
         text = f"{scan.source.segment(function.value)}.detach()"
-        return Fix(f"+= {text}, and one .item() after the loop", (edits.replace(scan.source, call, text),), safe=False)
+        return Fix(
+            say("+= {code}, and one .item() after the loop", code=text),
+            (edits.replace(scan.source, call, text),),
+            safe=False,
+        )
     return None
 
 

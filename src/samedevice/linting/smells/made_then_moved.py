@@ -9,6 +9,7 @@ from samedevice.findings import Fix
 from samedevice.linting import edits
 from samedevice.linting.smells.moves import is_move, keyword, target_of
 from samedevice.linting.smells.scan import Scan, Seen, Smell
+from samedevice.texts import say
 
 _COMPUTED = ("arange", "empty", "eye", "full", "hann_window", "hamming_window", "linspace", "logspace", "ones", "zeros")
 _GIVEN = ("tensor", "as_tensor")
@@ -28,7 +29,7 @@ def _check(scan: Scan) -> Iterator[Seen]:
         device = _device(scan, call)
         yield (
             call,
-            f"`{name}` fills memory of the CPU only to copy it; make the tensor there",
+            say("`{name}` fills memory of the CPU only to copy it; make the tensor there", name=name),
             (_fix(scan, call, made, device, safe=name.rpartition(".")[2] not in _RANDOM) if device else None),
         )
 

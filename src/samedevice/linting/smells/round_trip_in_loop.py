@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from samedevice.linting import wording
 from samedevice.linting.smells.moves import is_move, is_to_cpu
 from samedevice.linting.smells.scan import Scan, Seen, Smell
+from samedevice.texts import say
 
 
 def _check(scan: Scan) -> Iterator[Seen]:
@@ -16,9 +18,17 @@ def _check(scan: Scan) -> Iterator[Seen]:
             continue
         left = _to_cpu_in(scan, call.func.value, loop, call)
         if left is not None:
-            where = "" if left.lineno == call.lineno else f", after line {left.lineno} took it to the CPU"
-            what = " ".join(scan.source.segment(call.func.value).split())
-            yield call, f"`{_short(what)}` goes back to the device in every round{where}; stay there", None
+            yield call, _message(_short(" ".join(scan.source.segment(call.func.value).split())), left, call), None
+
+
+def _message(code: str, left: ast.Call, call: ast.Call) -> str:
+    if left.lineno == call.lineno:
+        return say("`{code}` goes back to the device in every round; stay there", code=code)
+    return say(
+        "`{code}` goes back to the device in every round, after {line} took it to the CPU; stay there",
+        code=code,
+        line=wording.line(left.lineno),
+    )
 
 
 def _short(text: str) -> str:

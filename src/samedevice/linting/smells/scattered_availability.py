@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from samedevice.linting import wording
 from samedevice.linting.smells.scan import Scan, Seen, Smell
+from samedevice.texts import say
 
 _ASKED = ("torch.cuda.is_available", "torch.accelerator.is_available", "torch.backends.mps.is_available")
 
@@ -17,7 +19,9 @@ def _check(scan: Scan) -> Iterator[Seen]:
         if name not in _ASKED or _skips_a_test(scan, call):
             continue
         if name in first:
-            yield call, f"`{name}()` is asked again, after line {first[name].lineno}; choose the device once", None
+            line = wording.line(first[name].lineno)
+            message = say("`{name}()` is asked again, after {line}; choose the device once", name=name, line=line)
+            yield call, message, None
         first.setdefault(name, call)
 
 

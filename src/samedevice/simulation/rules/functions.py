@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import torch
 
@@ -16,6 +17,7 @@ __all__ = [
     "NORM_PARAMETERS",
     "batch_norm",
     "compressed",
+    "compressed_of_any_layout",
     "ctc_moved",
     "distribution_out",
     "gradient",
@@ -48,7 +50,7 @@ def ctc_moved(call: Call) -> Mapping[str, torch.device]:
     """Targets and lengths go to log_probs, unless cuDNN takes them so. Source: native/LossCTC.cpp, ctc_loss."""
     device = call.device("log_probs")
     integers = ("targets", "input_lengths", "target_lengths")
-    if device is None or device.type == "cpu" or _is_cudnn_ctc(call):
+    if device is None or (device.type != "cpu" and _is_cudnn_ctc(call)):
         return {}
     return {operand.argument: device for argument in integers for operand in call.of(argument)}
 
@@ -261,6 +263,18 @@ def tensordot(call: Call) -> torch.device | None:
         if not out.device == a.device == b.device:
             raise refusal(call, "tensordot-out", out, out_device=out.device, device=a.device, other_device=b.device)
     return a.device
+
+
+_ROW_FIRST = ("crow_indices", "col_indices")
+_BY_COLUMN = (torch.sparse_csc, torch.sparse_bsc)
+
+
+def compressed_of_any_layout(call: Call) -> torch.device | None:
+    """`torch.sparse_compressed_tensor`, whose layout says what its indices are called."""
+    names = ("ccol_indices", "row_indices") if call.arguments.get("layout") in _BY_COLUMN else _ROW_FIRST
+    renamed = dict(zip(("compressed_indices", "plain_indices"), names, strict=True))
+    operands = (replace(o, argument=renamed.get(o.argument, o.argument)) for o in call.operands)
+    return compressed(call.among(operands))
 
 
 def compressed(call: Call) -> torch.device | None:

@@ -34,6 +34,10 @@ def multiply(call: Call) -> torch.device | None:
     """The result is made where the sparse operand is, which reads the dense one by its indices."""
     first, second = call.of("self")[0], call.of("other")[0]
     sparse, other = (first, second) if _is_sparse(first) else (second, first)
+    if sparse.tensor.layout is not torch.sparse_coo and not _is_sparse(other) and other.tensor.dim():
+        # The dense one is read where the sparse one has values. Source: native/sparse/SparseCsrTensorMath.cpp, mul.
+        operands = (replace(other, argument="self"), replace(sparse, argument="mask"))
+        return compared("wrapper_SparseCsrCUDA__sparse_mask")(call.among(operands))
     if sparse.device.type == "cpu":
         raise refusal(call, "sparse", sparse, function="mul", argument="out", backend="CUDA", other_backend="CPU")
     if other.device.type != "cpu" or other.tensor.dim() == 0:
