@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from samedevice.simulation import generators
-from samedevice.simulation.calls import DeviceOf, call_of, refusal
-from samedevice.simulation.operator_rules import has_kernel, needs_cpu_argument, rule_of
+from samedevice.simulation.calls import DeviceOf, call_of, refusal, tensors_in
+from samedevice.simulation.operator_rules import has_kernel, needs_cpu_argument, rule_of, without_quantized_kernel
 from samedevice.simulation.rules.comparing import no_kernel_refusal
 
 __all__ = ["check", "needs_check", "no_kernel", "on_meta", "result_devices"]
@@ -25,6 +25,7 @@ __all__ = ["check", "needs_check", "no_kernel", "on_meta", "result_devices"]
 _CPU = torch.device("cpu")
 _COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 _Tensor = torch.Tensor
+_Generator = torch._C.Generator
 _META_REFUSAL = re.compile(r"Tensor on device (\S+) is not on the expected device (\S+)!")
 
 
@@ -61,9 +62,8 @@ def check(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of
                         if device is not None:
                             return _decide(func, args, kwargs, device_of)
                         device = here
-    if kwargs and kwargs.get("generator") is not None:
-        _check_generator(func, args, kwargs, device, device_of)
-    if device is not None and device.type != "cpu" and needs_check(func):
+    _check_generator(func, args, kwargs, device, device_of)
+    if device is not None and device.type != "cpu" and (needs_check(func) or _is_quantized(args)):
         return _decide(func, args, kwargs, device_of)
     return None if kwargs and kwargs.get("device") is not None else device
 
@@ -80,6 +80,11 @@ def needs_check(func: Any) -> bool:
         need `check` only where devices differ or a generator is given.
     """
     return needs_cpu_argument(func) or not has_kernel(func, "CUDA")
+
+
+def _is_quantized(args: tuple[Any, ...]) -> bool:
+    """Whether quantized tensors are among the arguments: for them a device has few operators."""
+    return any(tensor.is_quantized for value in args for _, tensor in tensors_in(value))
 
 
 def no_kernel(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> Exception:
@@ -152,9 +157,11 @@ def _decide(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_
         raise no_kernel_refusal(call, None, _full_name(func))
     tensors = [operand.tensor for operand in call.operands]
     kind = next(operand.device.type for operand in call.operands if operand.device.type != "cpu")
-    device = rule_of(func, _dispatch_key(kind, tensors))(call)
-    if kwargs.get("generator") is not None:
-        _check_generator(func, args, kwargs, device, device_of)
+    key = _dispatch_key(kind, tensors)
+    if key.startswith("Quantized") and (missing := without_quantized_kernel(func)) is not None:
+        raise no_kernel_refusal(call, None, missing, backend=key)
+    device = rule_of(func, key)(call)
+    _check_generator(func, args, kwargs, device, device_of)
     return device
 
 
@@ -182,10 +189,13 @@ def _check_generator(
     device_of: DeviceOf,
 ) -> None:
     """A generator is of the kind of device that it draws on. Source: ATen/core/Generator.h, check_generator."""
+    generator = kwargs.get("generator") or next((v for v in args if isinstance(v, _Generator)), None)
+    if generator is None:
+        return
     if device is None:
         wanted = kwargs.get("device")
         device = _CPU if wanted is None else torch.device(wanted)
-    found = generators.device_of(kwargs["generator"])
+    found = generators.device_of(generator)
     if found.type != device.type:
         raise refusal(
             call_of(func, args, kwargs, device_of),

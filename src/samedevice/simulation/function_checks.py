@@ -24,7 +24,7 @@ from torch import _VF
 from samedevice.simulation.calls import Call, DeviceOf, Operand, are_mixed, tensors_in
 from samedevice.simulation.patching import Patch, Undoable
 from samedevice.simulation.replacing import known_to_scripts
-from samedevice.simulation.rules import functions, networks, pointwise, recurrent, sparse
+from samedevice.simulation.rules import functions, networks, recurrent, sparse
 
 __all__ = ["check_call", "patches"]
 

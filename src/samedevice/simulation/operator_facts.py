@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 
 from samedevice.simulation import device_checks, device_only, observers
+from samedevice.simulation.operator_rules import without_quantized_kernel
 
 __all__ = ["COMPOSITE", "NOTHING_TO_DO", "Operator"]
 
@@ -21,6 +22,9 @@ NOTHING_TO_DO = "aten::record_stream"
 Kind = Literal["ordinary", "factory", "composite", "python"]
 _NUMBERS_FROM_TENSORS = ("aten::linspace", "aten::logspace")
 """Factories whose tensor arguments are read as numbers: the result does not follow them."""
+
+
+_MAKES_QUANTIZED = ("aten::quantize_per_", "aten::_empty_affine", "aten::_empty_per_channel", "aten::_make_per_")
 
 
 class Operator:
@@ -65,6 +69,16 @@ class Operator:
             and self.name != NOTHING_TO_DO
             and not device_checks.needs_check(func)
         )
+
+    @property
+    def makes_quantized(self) -> bool:
+        """Whether its result is a quantized tensor."""
+        return self.name.startswith(_MAKES_QUANTIZED)
+
+    @property
+    def refuses_quantized(self) -> bool:
+        """Whether a device has no kernel of it for quantized tensors."""
+        return without_quantized_kernel(self.func) is not None
 
     def has_nested_kernel(self, args: Any) -> bool:
         """Whether nested tensors are among `args` and the operator has a kernel for them."""

@@ -27,7 +27,7 @@ from samedevice.simulation.rules.comparing import (
     out_follows_result,
 )
 
-__all__ = ["has_kernel", "method_name", "needs_cpu_argument", "rule_of"]
+__all__ = ["has_kernel", "method_name", "needs_cpu_argument", "rule_of", "without_quantized_kernel"]
 
 # Source: torchgen/model.py, STRUCTURED_DISPATCH_KEYS, 2.6 to 2.14.
 _STRUCTURED_KEYS = frozenset({"CUDA", "XPU", "MPS"})
@@ -323,6 +323,23 @@ def has_kernel(func: Any, key: str) -> bool:
     composite = any(known.startswith("Composite") for known in function.keys)
     # A kernel for another layout (NestedTensorCUDA) is one too: which tensors come is not known here.
     return composite or any(known.endswith(_yaml_key(key)) for known in function.keys)
+
+
+@cache
+def without_quantized_kernel(func: Any) -> str | None:
+    """The operator that has no kernel for quantized tensors on a device where this one is called with them.
+
+    Args:
+        func: The operator.
+
+    Returns:
+        Its name, or that of the form that does its work; None where there is a kernel, or others are called.
+    """
+    function = native_function(_name_of(func) or "")
+    if function is None or not function.keys or function.has_kernel("QuantizedCUDA"):
+        return None
+    composite = any(known.startswith("Composite") for known in function.keys)
+    return None if composite else f"aten::{function.delegate or function.name}"
 
 
 def _name_of(func: Any) -> str | None:

@@ -24,6 +24,7 @@ __all__ = [
     "out_follows_result",
 ]
 
+_CPU = torch.device("cpu")
 Rule = Callable[[Call], "torch.device | None"]
 
 
@@ -190,7 +191,9 @@ def any_device(argument: str | None = None) -> Rule:
     return rule
 
 
-def no_kernel_refusal(call: Call, blamed: Operand | None, operator: str, available: str = "CPU, Meta") -> Exception:
+def no_kernel_refusal(
+    call: Call, blamed: Operand | None, operator: str, available: str = "CPU, Meta", backend: str = ""
+) -> Exception:
     """The dispatcher's error: the operator has no kernel for this device."""
-    backend = (blamed.device if blamed is not None else call.common_device or torch.device("cpu")).type.upper()
+    backend = backend or (blamed.device if blamed is not None else call.common_device or _CPU).type.upper()
     return refusal(call, "no-kernel", blamed, function=operator, backend=backend, backends_text=f"{available}, …")
