@@ -7,6 +7,7 @@ that `torch.multiprocessing.spawn` started, in a file.
 from __future__ import annotations
 
 import functools
+import importlib
 import pickle
 import sys
 import traceback as printing
@@ -16,7 +17,6 @@ from types import TracebackType
 from typing import Any
 
 import torch._utils
-import torch.multiprocessing.spawn
 
 from samedevice.simulation.patching import Patch
 
@@ -40,7 +40,9 @@ def patches() -> Iterator[Patch]:
         original(self, (kind, error, _without_ours(traceback)), *args, **kwargs)
 
     yield Patch(wrapper, "__init__", __init__)
-    yield Patch(torch.multiprocessing.spawn, "_wrap", _writing(torch.multiprocessing.spawn._wrap))
+    # The package has a function of that name.
+    spawn: Any = importlib.import_module("torch.multiprocessing.spawn")
+    yield Patch(spawn, "_wrap", _writing(spawn._wrap))
 
 
 def _writing(original: Callable[..., None]) -> Callable[..., None]:
