@@ -13,6 +13,7 @@ from samedevice.explaining.operands import Seen
 from samedevice.explaining.operations import operation_of
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import value_of
+from samedevice.explaining.sides import ON_THE_CPU_ONLY
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Raised
 from samedevice.messages import Recognised
@@ -26,7 +27,7 @@ def finding_from(evidence: Evidence, verdict: Verdict) -> Finding:
     made = verdict.made or evidence.made
     culprit = _culprit(evidence, verdict, made)
     error = evidence.error
-    reasons = tuple(reason for reason in (_side_reason(evidence), verdict.reason) if reason)
+    reasons = tuple(reason for reason in (_side_reason(evidence, verdict), verdict.reason) if reason)
     operation = evidence.fault.operation if evidence.fault is not None else None
     operation = operation or operation_of(evidence.recognised, evidence.frame)
     return Finding(
@@ -131,8 +132,14 @@ def _said_to_be_expected(recognised: Recognised | None) -> str | None:
     return None
 
 
-def _side_reason(evidence: Evidence) -> str:
-    return evidence.side.reason if evidence.side is not None else ""
+_NAMES_THE_SIDE = ("lengths-must-be-cpu", "numpy-on-cuda")
+"""Causes whose reason says why the CPU: that the operation demands it would say the same again."""
+
+
+def _side_reason(evidence: Evidence, verdict: Verdict) -> str:
+    if evidence.side is None or (verdict.slug in _NAMES_THE_SIDE and evidence.side.reason == ON_THE_CPU_ONLY):
+        return ""
+    return evidence.side.reason
 
 
 def finding_from_message(fault: BaseException | str, recognised: Recognised) -> Finding:
