@@ -262,8 +262,13 @@ class _Walk:
                 continue
             inside = _find_value(route, start)
             if inside is not None:
-                return self._go(self._rebased(inside), depth)
+                return not self._is_row(inside, binding) and self._go(self._rebased(inside), depth)
         return False
+
+    def _is_row(self, inside: Route, binding: Binding) -> bool:
+        """Whether the loop unpacks rows of a plain list: `y` of `for x, y in data`, no better called `data[0][1]`."""
+        rows = not self.route.steps and isinstance(binding.node, ast.For | ast.AsyncFor) and len(inside.steps) == 2
+        return rows and is_tensor(self.route.value) and all(type(step.owner) in (list, tuple) for step in inside.steps)
 
     def _start(self) -> Any:
         return self.route.steps[0].owner if self.route.steps else self.route.value

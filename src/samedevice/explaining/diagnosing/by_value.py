@@ -86,7 +86,8 @@ def _comes_from_a_loop(evidence: Evidence, made: Made) -> bool:
     suspect = evidence.suspect
     if suspect is None or suspect.binding is None or not isinstance(suspect.binding.node, ast.For | ast.AsyncFor):
         return False
-    return (made.file, made.function) != (suspect.frame.file, suspect.frame.function)
+    here = (made.file, made.function) == (suspect.frame.file, suspect.frame.function)
+    return not here or made.line < suspect.binding.line
 
 
 def _default_call(node: ast.AST | None, source: Source) -> ast.Call | None:

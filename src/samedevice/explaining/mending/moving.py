@@ -10,6 +10,7 @@ from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import instance_dict, is_module, is_tensor, requires_grad
 from samedevice.explaining.making import fixed_device, is_guarded, makes_module
 from samedevice.explaining.mending.at_use import at_use
+from samedevice.explaining.mending.beside import moved_beside
 from samedevice.explaining.mending.collecting import collected_on_cpu
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, moves_by_cuda
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
@@ -93,6 +94,9 @@ def moved_input(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
     if suspect is None or suspect.route is None or not is_tensor(suspect.value):
         return at_use(evidence, verdict, made)
     frame, statement = suspect.frame, suspect.frame.statement
+    beside = moved_beside(evidence)
+    if beside is not None:
+        return beside
     device = device_in_frame(frame, evidence.expected, frame.line)
     if device is None or statement is None or suspect.route.scope in ("closure", "global") or "…" in suspect.name:
         return at_use(evidence, verdict, made)
