@@ -102,3 +102,52 @@ def test_a_checkpoint(chinese, tmp_path, monkeypatch, capsys):
     (tmp_path / "b.pt").write_text("<html>")
     assert main(["inspect", "b.pt"]) == 2
     assert capsys.readouterr().err == "samedevice inspect: 无法读取 b.pt：它是一个网页，可能是下载失败留下的\n"
+
+
+BUG = "import torch\n\nx = torch.rand(3)\nx.to('cuda')\nprint(x)\n"
+FOUND = """\
+a.py:4:1: SD105 `x.to('cuda')` 的返回值被丢弃；`x` 本身仍在原来的设备上
+    x.to('cuda')
+    ^^^^^^^^^^^^
+    修复：x = x.to('cuda')
+发现 1 个设备问题
+"""
+
+
+def test_lint_finds_the_same_in_its_cache(chinese, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(BUG)
+    for _ in range(2):
+        assert main(["lint", "--cache-dir", "cache", "a.py"]) == 1
+        assert capsys.readouterr().out == FOUND
+    monkeypatch.setenv("SAMEDEVICE_LANG", "en")
+    assert main(["lint", "--cache-dir", "cache", "a.py"]) == 1
+    assert "the result of `x.to('cuda')` is dropped" in capsys.readouterr().out
+
+
+def test_lines_of_a_notebook_are_those_of_its_cells(chinese, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sources = [
+        "import torch\nimages = torch.ones(3, device='cuda')\n",
+        "table = torch.ones(3).cuda(1)\n",
+        "images + table\n",
+    ]
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert main(["lint", "--no-cache", "a.ipynb"]) == 1
+    assert "（单元格 3 第 1 行）" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_read(chinese, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("import torch\nx = (\n")
+    assert main(["lint", "--no-cache", "a.py", "none.py"]) == 2
+    assert "a.py：第 2 行：'(' was never closed" in capsys.readouterr().out.replace("a.py: ", "a.py：")
+
+
+def test_fix(chinese, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(BUG + "x + torch.ones(3, device='cuda')\n")
+    assert main(["fix", "--simulate", "cuda", "a.py"]) == 0
+    assert capsys.readouterr().err == "a.py：已作 1 处修改，现在没有问题\n  x = x.to('cuda')\n"
