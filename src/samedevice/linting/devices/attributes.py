@@ -10,9 +10,11 @@ from samedevice.linting.devices import imports, moves, operations, truth
 from samedevice.linting.devices.facts import LostLeaf, Operand
 from samedevice.linting.devices.lattice import join
 from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.operation_tables import OF_TENSORS
 from samedevice.linting.devices.places import CPU, Cell, Certainty, Place, difference, resolve
 from samedevice.linting.devices.values import (
     UNKNOWN,
+    Accelerator,
     Class,
     Constant,
     Device,
@@ -72,11 +74,13 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
             return Method(value, name)
         return _bound(machine, found, value, node) if found else UNKNOWN
     if isinstance(value, Symbol):
-        if name in _OF_TENSORS:
+        if name in OF_TENSORS:
             value.treat_as_tensor()
         return Device(value.cell) if name == "device" else value.part(f".{name}")
     if isinstance(value, Device):
         return _of_device(value, name)
+    if isinstance(value, Accelerator) and name == "device":
+        return Device(value.place)
     if isinstance(value, Optimizer) and name == "param_groups":
         return Sequence(None, Mapping({"params": value.params}))
     if isinstance(value, Optimizer) and name == "state":
@@ -89,13 +93,6 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, Mapping) and value.cls is not None and (found := find(value.cls, name)):
         return _bound(machine, found, value, node)
     return UNKNOWN if value is UNKNOWN else Method(value, name)
-
-
-_OF_TENSORS = frozenset(
-    "shape size dim ndim dtype device numel requires_grad new_zeros new_ones new_tensor new_full type_as contiguous view"
-    " reshape unsqueeze squeeze permute transpose expand masked_fill flatten detach".split()
-)
-"""What code asks of tensors, and hardly of anything else."""
 
 
 def forget(machine: Machine, value: Value) -> None:
@@ -125,7 +122,7 @@ def _of_tensor(machine: Machine, value: Tensor, name: str) -> Value:
     if name == "batch_sizes":
         return Tensor(CPU, value.origin, False)
     if name in _NOT_TENSOR:
-        return UNKNOWN
+        return Symbol.named(name, "number") if name in ("shape", "ndim") else UNKNOWN
     return Method(value, name)
 
 
@@ -310,22 +307,24 @@ def _held(machine: Machine, owner: Module | Instance, name: str, node: ast.AST) 
 
 
 def hold(machine: Machine, container: Sequence | Mapping, held: Held) -> None:
-    """Record what keeps a container, and so each module and parameter in it."""
+    """Record what keeps a container, and so each module, parameter and, in a module's container, tensor in it."""
     if container.held is None:
         machine.memory.assign(container, "held", held)
     inside = (
-        container.items or (container.element,)
+        (*(container.items or ()), container.element)
         if isinstance(container, Sequence)
         else (*container.entries.values(), container.element)
     )
     for part in inside:
         for option in part.options if isinstance(part, Either) else (part,):
-            if isinstance(option, Module | Tensor) and option.held is None and _is_registrable(option):
-                machine.memory.assign(option, "held", held)
+            if isinstance(option, Module | Tensor) and option.held is None and _is_left_behind(option, held):
+                # Not undone with the branch or the method: facts are judged after that, and name what kept it.
+                option.held = held
 
 
-def _is_registrable(value: Module | Tensor) -> bool:
-    return isinstance(value, Module) or value.kind == "parameter"
+def _is_left_behind(value: Module | Tensor, held: Held) -> bool:
+    """Whether a move of what holds the container would take a part of it along, were it registered."""
+    return isinstance(value, Module) or value.kind == "parameter" or (held.in_module and value.kind == "plain")
 
 
 def write_item(machine: Machine, target: ast.Subscript, new: Value) -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from samedevice.linting.devices import (
+    accelerate,
     attributes,
     container_methods,
     library_functions,
@@ -26,6 +27,7 @@ from samedevice.linting.devices.sequences import element_of, sequence
 from samedevice.linting.devices.values import (
     NOTHING,
     UNKNOWN,
+    Accelerator,
     Class,
     Constant,
     Either,
@@ -156,9 +158,11 @@ def _call_symbol(machine: Machine, callee: Symbol, arguments: Arguments, node: a
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return UNKNOWN
     receiver = machine.evaluate(node.func.value)
-    if node.func.attr not in tensor_methods.MEANINGFUL_ON_UNKNOWN:
-        return UNKNOWN
-    if isinstance(receiver, Symbol):
+    if isinstance(receiver, Symbol) and receiver.role == "number":
+        return receiver
+    if node.func.attr in tensor_methods.NO_TENSOR:
+        return Symbol.named(node.func.attr, "number")
+    if isinstance(receiver, Symbol) and node.func.attr in tensor_methods.MEANINGFUL_ON_UNKNOWN:
         tensor = Tensor(receiver.cell, certain=False, leaf=False)
         return tensor_methods.call(machine, tensor, node.func.attr, arguments, node)
     return UNKNOWN
@@ -170,6 +174,8 @@ def _call_method(machine: Machine, method: Method, arguments: Arguments, node: a
         return _apply_autograd(machine, receiver, arguments, node)
     if isinstance(receiver, Method) and receiver.name.startswith("super:") and machine.frame.cls is not None:
         return call_super(machine, receiver.receiver, machine.frame.cls, method.name, arguments, node)
+    if isinstance(receiver, Accelerator):
+        return accelerate.method(machine, receiver, method.name, arguments, node)
     if isinstance(receiver, library_functions.Parser):
         return library_functions.parser_method(machine, receiver, method.name, arguments, node)
     if isinstance(receiver, Tensor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from samedevice.linting.devices import moves, operations
 from samedevice.linting.devices.facts import Operand
@@ -32,8 +33,8 @@ def factory(machine: Machine, name: str, arguments: Arguments, node: ast.AST) ->
         if machine.traced is not None and isinstance(arguments.keyword_nodes["device"], ast.Attribute):
             how = "traced"
         moves.note_elsewhere(place)
-    elif not arguments.complete:
-        place = None
+    elif not arguments.complete or (name == "tensor" and _may_be_tensor(arguments.get(0, "data"))):
+        return _copied(arguments.get(0, "data"))
     generator = arguments.keywords.get("generator")
     if isinstance(generator, Generator):
         _check_generator(machine, generator, place, arguments, node)
@@ -46,6 +47,20 @@ def factory(machine: Machine, name: str, arguments: Arguments, node: ast.AST) ->
         _has_no_dimensions(name, arguments),
         requires_grad=isinstance(grad, Constant) and grad.value is True,
     )
+
+
+def _may_be_tensor(data: Value | None) -> bool:
+    return data is UNKNOWN or isinstance(data, Tensor) or (isinstance(data, Symbol) and data.role != "number")
+
+
+def _copied(data: Value | None) -> Tensor:
+    """`torch.tensor(tensor)`: a copy where the tensor is; of what may be one, nothing is known.
+
+    Source: the documentation of torch.tensor: "If None and data is a tensor then the device of data is used."
+    """
+    if isinstance(data, Tensor) and data.certain:
+        return replace(data, place=moves.place_of(data), owner=None, kind="plain", held=None, leaf=True)
+    return Tensor(None, None, None)
 
 
 def _has_no_dimensions(name: str, arguments: Arguments) -> bool | None:

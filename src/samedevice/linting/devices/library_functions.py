@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from samedevice.linting.devices import attributes, moves, operations, truth
+from samedevice.linting.devices import accelerate, attributes, moves, operations, truth
 from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Machine
@@ -69,7 +69,7 @@ def _numpy(machine: Machine, name: str, arguments: Arguments, node: ast.AST) -> 
             operands = [Operand(tensor, moves.place_of(tensor), inner, which), Operand(UNKNOWN, CPU, node)]
             if tensor.certain and operations.may_conflict(operands) and name != "numpy.prod":
                 machine.report(node, name, "numpy", operands)
-    return UNKNOWN
+    return Symbol.named(name, "number")
 
 
 def _list(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
@@ -400,6 +400,8 @@ _TABLE: dict[str, Handler] = {
     "types.SimpleNamespace": _namespace,
     "argparse.Namespace": _namespace,
     "argparse.ArgumentParser": _parser,
+    "accelerate.Accelerator": accelerate.made,
+    "accelerate.accelerator.Accelerator": accelerate.made,
     "tqdm.tqdm": _same_items,
     "tqdm.auto.tqdm": _same_items,
     "tqdm.notebook.tqdm": _same_items,

@@ -6,7 +6,7 @@ demand nothing here: what is not known stays silent.
 
 from __future__ import annotations
 
-__all__ = ["ELEMENTWISE", "FACTORIES", "LIKE", "PARAMETERLESS", "STRICT", "WEIGHTED", "WEIGHTED_LOSSES"]
+__all__ = ["ELEMENTWISE", "FACTORIES", "LIKE", "OF_TENSORS", "PARAMETERLESS", "STRICT", "WEIGHTED", "WEIGHTED_LOSSES"]
 
 STRICT = frozenset(
     [
@@ -315,3 +315,33 @@ PARAMETERLESS = frozenset(
     ]
 )
 """Modules of torch.nn without parameters that take one tensor."""
+
+OF_TENSORS = frozenset(
+    [
+        "shape",
+        "size",
+        "dim",
+        "ndim",
+        "dtype",
+        "device",
+        "numel",
+        "requires_grad",
+        "new_zeros",
+        "new_ones",
+        "new_tensor",
+        "new_full",
+        "type_as",
+        "contiguous",
+        "view",
+        "reshape",
+        "unsqueeze",
+        "squeeze",
+        "permute",
+        "transpose",
+        "expand",
+        "masked_fill",
+        "flatten",
+        "detach",
+    ]
+)
+"""What code asks of tensors, and hardly of anything else."""

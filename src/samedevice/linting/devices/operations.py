@@ -80,7 +80,7 @@ def combine(machine: Machine, node: ast.AST, operation: str, role: str, argument
     """
     tensors = [part for argument in arguments for part in tensors_in(*argument)]
     if not tensors:
-        return UNKNOWN
+        return _of_numbers([value for value, *_ in arguments])
     operands = [Operand(tensor, moves.place_of(tensor), part, name) for tensor, part, name in tensors]
     if role != "none" and len(operands) > 1:
         demanded = _demanded(operands, role)
@@ -89,6 +89,13 @@ def combine(machine: Machine, node: ast.AST, operation: str, role: str, argument
         if operation in _LINKING:
             link(demanded)
     return _result(operands, arguments)
+
+
+def _of_numbers(values: list[Value]) -> Value:
+    """What comes of numbers and arrays alone is no tensor either."""
+    number = next((value for value in values if isinstance(value, Symbol) and value.role == "number"), UNKNOWN)
+    known = all(value is number or isinstance(value, Constant | Symbol) for value in values)
+    return number if known else UNKNOWN
 
 
 _LINKING = frozenset({"matmul", "mm", "bmm", "linear", "embedding"})

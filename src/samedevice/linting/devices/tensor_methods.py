@@ -23,7 +23,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["MEANINGFUL_ON_UNKNOWN", "call", "names_device", "target_of"]
+__all__ = ["MEANINGFUL_ON_UNKNOWN", "NO_TENSOR", "call", "names_device", "target_of"]
 
 MEANINGFUL_ON_UNKNOWN = frozenset(
     [
@@ -85,7 +85,7 @@ MEANINGFUL_ON_UNKNOWN = frozenset(
 
 _PLACES = {"cuda": "cuda", "xpu": "xpu", "hpu": "hpu", "npu": "npu", "mtia": "mtia"}
 
-_NO_TENSOR = frozenset(
+NO_TENSOR = frozenset(
     [
         "item",
         "tolist",
@@ -196,8 +196,11 @@ def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node
     if name == "backward":
         optimizers.note_backward(machine, tensor)
         return Constant(None)
-    if name in ("is_cuda",) or name in _NO_TENSOR:
-        return UNKNOWN
+    if name in NO_TENSOR:
+        return Symbol.named(name, "number")
+    if name == "type" and arguments.positional and not _only_dtype(arguments):
+        # "torch.cuda.FloatTensor", as `other.type()` gives it, moves too.
+        return replace(tensor, place=None, held=None, owner=None, kind="plain")
     if name in ("type_as", "to_dense") and arguments.positional:
         other = operations.as_tensor(arguments.positional[0])
         return replace(tensor, place=moves.place_of(other) if other else None, held=None, owner=None, kind="plain")
@@ -359,7 +362,7 @@ def _numpy(machine: Machine, tensor: Tensor, node: ast.AST) -> Value:
     ]
     if tensor.certain and operations.may_conflict(operands):
         machine.report(node, "numpy", "numpy", operands)
-    return UNKNOWN
+    return Symbol.named("an array", "number")
 
 
 def _new(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:

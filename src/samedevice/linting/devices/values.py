@@ -17,6 +17,7 @@ from samedevice.texts import say
 __all__ = [
     "NOTHING",
     "UNKNOWN",
+    "Accelerator",
     "Class",
     "Constant",
     "Device",
@@ -107,7 +108,7 @@ class Symbol(Value):
         return "forward" if self.role == "forward" else "part"
 
     def treat_as_tensor(self) -> None:
-        """Note that the code uses it as a tensor; an argument of `forward` is then where the module is, by convention."""
+        """Note that the code treats it as a tensor; what `forward` gets is then where the module is, by convention."""
         place = resolve(self.cell)
         if isinstance(place, Cell) and place.evidence is Certainty.CONVENTION:
             place.evidence = Certainty.TENSOR
@@ -118,6 +119,15 @@ class Device(Value):
     """A torch.device, or the `.device` of something."""
 
     place: Location | None
+
+
+@dataclass(slots=True, eq=False)
+class Accelerator(Value):
+    """An `accelerate.Accelerator`, and the device that it chose."""
+
+    place: Location
+    places: bool
+    """Whether it moves what it prepares."""
 
 
 @dataclass(frozen=True, slots=True)

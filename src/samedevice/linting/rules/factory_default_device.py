@@ -16,7 +16,12 @@ from samedevice.texts import say
 
 def _claims(fact: Conflict) -> bool:
     origin = origin_of(fact)
-    if origin is None or not is_tensor(fact) or fact.certainty < Certainty.TENSOR or origin.how not in ("made", "numpy"):
+    if (
+        origin is None
+        or not is_tensor(fact)
+        or fact.certainty < Certainty.TENSOR
+        or origin.how not in ("made", "numpy")
+    ):
         return False
     if fact.role == "module" and not fact.where.in_module:
         return False

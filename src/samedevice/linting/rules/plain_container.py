@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import edits, wording
+from samedevice.linting import edits, mending, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.values import Held, Module, Tensor
 from samedevice.linting.evidence import held_of, where_held
@@ -47,7 +47,9 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     held = _held(fact)
     value = _assigned(source, held)
     torch_nn = _name_of_nn(source)
-    if value is None or torch_nn is None or not _can_register(fact):
+    if not _can_register(fact):
+        return mending.move_at_use(fact, source) if isinstance(fact.culprit.value, Tensor) else None
+    if value is None or torch_nn is None:
         return None
     kind = "Module" if isinstance(fact.culprit.value, Module) else "Parameter"
     mapping = isinstance(value, ast.Dict | ast.DictComp)
