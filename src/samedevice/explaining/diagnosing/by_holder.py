@@ -19,6 +19,7 @@ from samedevice.explaining.live import (
 from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve, search_all
+from samedevice.explaining.syntax import call_name, move_calls, undressed
 from samedevice.explaining.where_made import default_argument, only_assignment
 from samedevice.texts import say, say_number
 
@@ -208,12 +209,30 @@ def _attribute(evidence: Evidence) -> Verdict | None:
 
 
 def _is_loss_alone(evidence: Evidence, owner: object) -> bool:
-    """Whether it is a loss that no model holds and that holds nothing where the rest is: nobody called its `.to()`."""
+    """Whether it is a loss that no model holds and that holds nothing where the rest is: nobody called its `.to()`.
+
+    One that has nothing to show where it is may have been moved: then the source says so.
+    """
     if not _LOSS.search(type(owner).__name__):
         return False
-    if any(device_of(tensor) == evidence.expected for _, _, tensor in tensors_of_module(owner)):
+    registered = [device_of(tensor) for _, _, tensor in tensors_of_module(owner)]
+    if evidence.expected in registered or (not registered and _is_moved_in_source(evidence, owner)):
         return False
     return any(route.value is owner for route in evidence.models())
+
+
+def _is_moved_in_source(evidence: Evidence, owner: object) -> bool:
+    """Whether a line of the frames' own code moves what is called like `owner`, or makes it and moves it at once."""
+    names = {(id(frame), name) for frame in evidence.frames for name, value in frame.frame.f_locals.items()
+             if value is owner and name != "self"}  # fmt: skip
+    for frame in evidence.frames:
+        for call in move_calls(frame.definition or frame.source.tree):
+            moved = undressed(call.func.value) if isinstance(call.func, ast.Attribute) else None
+            if isinstance(moved, ast.Name) and (id(frame), moved.id) in names:
+                return True
+            if call_name(moved) == type(owner).__name__ if isinstance(moved, ast.Call) else False:
+                return True
+    return False
 
 
 def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> Verdict:

@@ -21,7 +21,7 @@ from samedevice.explaining.operands import leaves
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Function, Source
 
-__all__ = ["device_in_frame", "device_in_source", "device_of_neighbour", "moves_by_cuda"]
+__all__ = ["device_in_frame", "device_in_source", "device_of_neighbour", "is_device", "moves_by_cuda"]
 
 _MODULE, _NAME = type.__dict__["__module__"], type.__dict__["__name__"]
 _NAMES = ("device", "dev", "DEVICE", "target_device", "gpu")
@@ -51,7 +51,7 @@ def device_in_frame(frame: UserFrame, expected: str, line: int) -> str | None:
 
 def _device_variable(frame: UserFrame, scope: dict[str, Any], expected: str, line: int) -> str | None:
     for name in sorted(scope, key=lambda name: (name not in _NAMES, name)):
-        if _is_device(scope[name], expected) and _is_bound(frame, name, line):
+        if is_device(scope[name], expected) and _is_bound(frame, name, line):
             return str(name)
     return None
 
@@ -59,7 +59,7 @@ def _device_variable(frame: UserFrame, scope: dict[str, Any], expected: str, lin
 def _device_attribute(frame: UserFrame, expected: str, line: int) -> str | None:
     for name, value in frame.frame.f_locals.items():
         for attribute in _NAMES:
-            if _is_device(instance_dict(value).get(attribute), expected) and _is_bound(frame, name, line):
+            if is_device(instance_dict(value).get(attribute), expected) and _is_bound(frame, name, line):
                 return f"{name}.{attribute}"
     return None
 
@@ -194,7 +194,8 @@ def _of_self(function: Function, line: int) -> str | None:
     return None
 
 
-def _is_device(value: Any, expected: str) -> bool:
+def is_device(value: Any, expected: str) -> bool:
+    """Whether `value`, a string or a `torch.device`, names the device `expected`; "cuda" names the first one."""
     if type(value) is not str and not _is_torch_device(value):
         return False
     text = str(value)

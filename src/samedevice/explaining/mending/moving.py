@@ -10,6 +10,7 @@ from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import instance_dict, is_module, is_tensor, requires_grad
 from samedevice.explaining.making import fixed_device, is_guarded, makes_module
 from samedevice.explaining.mending.at_use import at_use
+from samedevice.explaining.mending.batches import moved_whole
 from samedevice.explaining.mending.beside import moved_beside
 from samedevice.explaining.mending.collecting import collected_on_cpu
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, moves_by_cuda
@@ -94,9 +95,9 @@ def moved_input(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
     if suspect is None or suspect.route is None or not is_tensor(suspect.value):
         return at_use(evidence, verdict, made)
     frame, statement = suspect.frame, suspect.frame.statement
-    beside = moved_beside(evidence)
-    if beside is not None:
-        return beside
+    fix = moved_beside(evidence) or moved_whole(evidence)
+    if fix is not None:
+        return fix
     device = device_in_frame(frame, evidence.expected, frame.line)
     if device is None or statement is None or suspect.route.scope in ("closure", "global") or "…" in suspect.name:
         return at_use(evidence, verdict, made)
@@ -287,7 +288,7 @@ def in_own_move(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
         for method in definition.body if definition is not None else ():
             if isinstance(method, ast.FunctionDef) and method.name == "to" and len(method.args.args) == 2 and step:
                 return _field_moved(frame.source, method, str(step.key)) or at_use(evidence, verdict, made)
-    return at_use(evidence, verdict, made)
+    return moved_beside(evidence) or moved_whole(evidence) or at_use(evidence, verdict, made)
 
 
 def name_of_type(value: object) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.live import is_module
+from samedevice.explaining.live import instance_dict, is_module
+from samedevice.explaining.making import factory_call, fixed_device
 from samedevice.explaining.mending.at_use import at_use
+from samedevice.explaining.mending.devices_in_scope import device_in_source, is_device
 from samedevice.explaining.mending.distributions import parameters_as_buffers
 from samedevice.explaining.mending.edits import as_fix, enclosed, parses, replace_node
 from samedevice.explaining.mending.ordering import block_of
 from samedevice.explaining.routes import Step
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
-from samedevice.explaining.where_made import Made
+from samedevice.explaining.where_made import Made, only_assignment
 from samedevice.findings import Edit, Fix
 
 
@@ -24,7 +26,9 @@ def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
         return distribution
     home = evidence.home()
     statement = made.statement if made is not None else None
-    if made is None or home is None or not is_module(home.owner) or not isinstance(statement, ast.Assign):
+    if home is not None and not is_module(home.owner):
+        return _where_kept(evidence, home) or at_use(evidence, verdict, made)
+    if made is None or home is None or not isinstance(statement, ast.Assign):
         return at_use(evidence, verdict, made)
     target = statement.targets[0]
     definition = made.source.class_at(made.line)
@@ -44,6 +48,23 @@ def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
     if constructing is not None:
         return _behind_super_init(made.source, statement, constructing, text) or at_use(evidence, verdict, made)
     return as_fix(replace_node(made.source, statement, text))
+
+
+def _where_kept(evidence: Evidence, home: Step) -> Fix | None:
+    """An object that knows its device keeps its tensors there: `self.grid = torch.linspace(0, 1, n, device=device)`."""
+    made = only_assignment(home) if home.kind == "attribute" else None
+    statement = made.statement if made is not None else None
+    if made is None or not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+        return None
+    known = any(is_device(instance_dict(home.owner).get(name), evidence.expected) for name in ("device", "dev"))
+    device = device_in_source(made.source, made.line) if known else None
+    if device is None or fixed_device(statement) is not None or not isinstance(statement.targets[0], ast.Attribute):
+        return None
+    value = statement.value
+    if isinstance(value, ast.Call) and factory_call(value, made.source) is value:
+        text = f"{made.source.text_of(value)[:-1].rstrip(', ')}, device={device})"
+        return as_fix(replace_node(made.source, value, text if value.args else text.replace("(, ", "(")))
+    return as_fix(replace_node(made.source, value, f"{enclosed(made.source, value)}.to({device})"))
 
 
 def _is_taken(definition: ast.ClassDef, home: Step) -> bool:
