@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from samedevice.linting.devices import moves, tensor_methods
 from samedevice.linting.devices.machine import Arguments, Machine
-from samedevice.linting.devices.places import Cell, Certainty
+from samedevice.linting.devices.places import CPU, Cell, Certainty
 from samedevice.linting.devices.sequences import sequence
 from samedevice.linting.devices.values import (
     UNKNOWN,
@@ -35,11 +35,11 @@ _AS_GIVEN = frozenset({"unwrap_model", "autocast", "gather", "gather_for_metrics
 
 def made(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """`Accelerator(…)`: an accelerator where there is one, unless it is told to stay on the CPU."""
-    cpu, placement = arguments.keywords.get("cpu"), arguments.keywords.get("device_placement")
-    stays = cpu is not None and not _is(cpu, False)
+    placement = arguments.keywords.get("device_placement")
     places = arguments.complete and not arguments.positional and (placement is None or _is(placement, True))
-    evidence = Certainty.UNKNOWN if stays else Certainty.CERTAIN
-    return Accelerator(Cell(say("the accelerator's device"), evidence), places)
+    if _is(arguments.keywords.get("cpu", UNKNOWN), True):
+        return Accelerator(CPU, places)
+    return Accelerator(Cell(say("the accelerator's device"), Certainty.CERTAIN), places)
 
 
 def _is(value: Value, flag: bool) -> bool:
