@@ -12,7 +12,7 @@ import pytest
 
 import samedevice
 from samedevice.errors import UnknownDevice
-from samedevice.texts import Text, language, listed, packed, say, say_number, shown, unpacked, with_parts
+from samedevice.texts import Text, language, listed, packed, say, say_number, shown, unpacked, with_parts, with_values
 
 PACKAGE = Path(samedevice.__file__).parent
 ASKED = ("SAMEDEVICE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
@@ -107,6 +107,12 @@ def test_the_sentences_within_one_can_be_changed(chinese):
     changed = with_parts(text, lambda part: say_number("{number} device fault", "{number} device faults", len(part)))
     assert (changed, shown(changed)) == ("21 device faults in a.py", "a.py：发现 21 个设备问题")
     assert with_parts("a.py", lambda part: part) == "a.py"
+
+
+def test_values_can_be_others(chinese):
+    text = with_values(say("{what} in {script}", what=say("No device fault found"), script="a.py"), script="b.py")
+    assert (text, shown(text)) == ("No device fault found in b.py", "b.py：没有发现设备问题")
+    assert with_values("a.py", script="b.py") == "a.py"
 
 
 def test_an_error_is_read_in_the_readers_language_and_kept_in_english(chinese):

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from gettext import GNUTranslations
     from typing import Any, TypeAlias
 
-__all__ = ["Text", "language", "listed", "packed", "say", "say_number", "shown", "unpacked", "with_parts"]
+__all__ = [
+    "Text",
+    "language",
+    "listed",
+    "packed",
+    "say",
+    "say_number",
+    "shown",
+    "unpacked",
+    "with_parts",
+    "with_values",
+]
 
 ENGLISH = "en"
 SIMPLIFIED_CHINESE = "zh_CN"
@@ -114,6 +125,13 @@ def shown(text: str) -> str:
         return _translated(text, catalogue)
     except Exception:  # a damaged entry must not take the sentence away
         return str(text)
+
+
+def with_values(text: str, **values: Value) -> str:
+    """`text` with other values at some of its placeholders; any string that is no sentence comes back as it is."""
+    if not isinstance(text, Text):
+        return text
+    return _text(text.template, text.many, text.number, {**text.values, **values})
 
 
 def with_parts(text: str, change: Callable[[Text], Text]) -> str:

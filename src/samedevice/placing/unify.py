@@ -21,7 +21,7 @@ from samedevice.placing.module_tensors import registered_tensors
 from samedevice.placing.move_to_device import move_to_device
 from samedevice.placing.routes import is_spread
 from samedevice.placing.sync_optimizer import sync_optimizer
-from samedevice.texts import say, say_number
+from samedevice.texts import Text, say, say_number, with_values
 from samedevice.trees.path import Path
 
 __all__ = ["Unified", "unify"]
@@ -102,7 +102,7 @@ def _move_modules(
             try:
                 move_to_device(module, device)
             except MoveError as error:
-                raise type(error)(name + str(error).removeprefix("module")) from error.__cause__
+                raise type(error)(_renamed(error.message, name)) from error.__cause__
         for source, number in astray.items():
             yield say_number(
                 "Moved to {device}: {name}, {number} tensor from {source}.",
@@ -112,6 +112,12 @@ def _move_modules(
                 name=name,
                 source=str(source),
             )
+
+
+def _renamed(message: str, name: str) -> str:
+    """What is wrong with a part of `module`, as a part of what the caller gave as `name`."""
+    inside = str(message.values["name"]).removeprefix("module") if isinstance(message, Text) else ""
+    return with_values(message, name=name + inside)
 
 
 def _astray(module: nn.Module, name: str, device: torch.device) -> Counter[torch.device]:
