@@ -43,6 +43,7 @@ _has_torch_function = torch._C._has_torch_function_unary
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What `untyped_storage` raises for sparse, nested, batched and other tensors without one, 2.6 to 2.13."""
 
+_NOTHING: dict[str, Any] = {}
 _NOT_CALLING = (str(Path(__file__).parent), torch._ops.__file__)
 
 _table: LabelTable | None = None
@@ -114,8 +115,10 @@ class LabelTable:
         """As `device_of`, and a `Floating` where that is not settled yet."""
         storage = storage_of(tensor)
         label = None if storage is None else self.read(storage)
-        if label is None and type(tensor) not in _PLAIN and (inner := _wrapped(tensor)) is not None:
-            return self.label_of(inner)
+        if label is None and type(tensor) not in _PLAIN:
+            if (inner := _wrapped(tensor)) is not None:
+                return self.label_of(inner)
+            label = getattr(tensor, "__dict__", _NOTHING).get(self.attribute)
         return native_device(tensor) if label is None else label
 
     def set_device(self, tensor: torch.Tensor, device: torch.device | None) -> None:
@@ -135,6 +138,12 @@ class LabelTable:
                 if self.refuse is not None and type(label) is _Device and type(before) is not Floating:
                     self.refuse(tensor, tensor.dtype)
                 self.put(storage, label)
+
+    def set_own(self, tensor: torch.Tensor, device: torch.device) -> None:
+        """Say where a tensor is that wraps others: on its storage, should it have one, else on itself."""
+        self.set_label(tensor, device)
+        if self.label_of(tensor) != device:
+            tensor.__dict__[self.attribute] = device
 
     def put(self, storage: torch.UntypedStorage, label: torch.device | Floating | None) -> None:
         """Put `label` on a storage. Note [Garbage that takes a storage's attributes along] in storage_objects.py."""

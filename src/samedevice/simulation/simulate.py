@@ -26,6 +26,7 @@ from samedevice.simulation import (
     threads,
     tracebacks,
     warned,
+    wrappers,
 )
 from samedevice.simulation import labels as labels_module
 from samedevice.simulation import machine as machine_module
@@ -113,6 +114,7 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from storages.patches(machine, labels)
     yield from tensors.patches(machine, labels, mover)
     yield from factories.patches(machine, labels, mover)
+    yield from wrappers.patches(machine, labels)
     yield from dlpack.patches(machine, labels)
     yield from function_checks.patches(labels.device_of)
     if machine.kind == "mps":
