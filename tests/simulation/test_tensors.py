@@ -339,3 +339,18 @@ def test_types_that_only_a_device_computes_with(cuda2):
     assert counts.dtype is torch.int32
     with pytest.raises(RuntimeError, match="not implemented for 'Int'"):
         torch.histc(x, bins=2, min=0, max=1)
+
+
+def test_a_traced_device_is_recorded(cuda2):
+    fx = pytest.importorskip("torch.fx")
+    constant = torch.ones(3)
+
+    def program(x):
+        made = torch.zeros(3, device=x.device) + torch.tensor([1.0, 2.0, 3.0], device=x.device)
+        return x + made + torch.arange(3, device=x.device) + constant.to(x.device) + constant.to(x)
+
+    traced = fx.symbolic_trace(program)
+    x = torch.ones(3, device="cuda:1")
+    for result in (traced(x), fx.Interpreter(traced).run(x), program(x)):
+        assert result.tolist() == [4.0, 6.0, 8.0]
+        assert result.device == x.device

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.utils._device
+from torch.overrides import handle_torch_function
 
 from samedevice.simulation import observers
 from samedevice.simulation.labels import LabelTable, is_active
@@ -55,7 +56,8 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Undo
     replaced: dict[Any, Function] = {}
     for owner in (torch, torch.fft, torch.nested):
         for name, original in _constructors_of(owner, constructors):
-            stand_in = Replacement(original, _while_active(labels, owner, name, makers.of(name, original)))
+            body = _while_active(labels, owner, name, makers.of(name, original))
+            stand_in = _overridable(original, body)
             replaced[original] = stand_in
             yield Patch(owner, name, stand_in)
             yield from known_to_scripts(original, stand_in)
@@ -76,6 +78,19 @@ def _while_active(labels: LabelTable, owner: Any, name: str, body: Function) -> 
         return (body if is_active(labels) else getattr(owner, name))(*args, **kwargs)
 
     return function
+
+
+def _overridable(original: Function, body: Function) -> Replacement:
+    """The stand-in that runs `body`, unless `device=` stands for one, as a proxy of `torch.fx` does: that goes first."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        device = kwargs.get("device")
+        if device is not None and hasattr(type(device), "__torch_function__"):
+            return handle_torch_function(stand_in, (device,), *args, **kwargs)
+        return body(*args, **kwargs)
+
+    stand_in = Replacement(original, function)
+    return stand_in
 
 
 class _Makers:
@@ -192,14 +207,17 @@ class _Makers:
         def assemble(*args: Any, **kwargs: Any) -> Any:
             if kwargs.get("device") is None:
                 return completing(*self._with_values(args), **kwargs)
-            if len(args) < 2 and "values" not in kwargs:
-                return completing(*args, **kwargs)
             target = self._machine.complete(kwargs["device"])
+            if len(args) < 2 and "values" not in kwargs:
+                # C++ passes on the kind alone, and guards the device meanwhile.
+                made: torch.Tensor = completing(*args, **kwargs)
+                self._labels.set_device(made, target)
+                return made
             if not self._machine.owns(target) and target.type != "cpu":
                 return original(*args, **kwargs)
             del kwargs["device"]
             moved = [self._as_tensor(part).to(target) if _is_data(part) else part for part in args[:parts]]
-            made: torch.Tensor = original(*moved, *args[parts:], **kwargs)
+            made = original(*moved, *args[parts:], **kwargs)
             self._labels.set_device(made, target)
             return made
 

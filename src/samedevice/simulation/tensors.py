@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.overrides import handle_torch_function, has_torch_function_unary
+from torch.overrides import handle_torch_function, has_torch_function, has_torch_function_unary
 
 from samedevice.simulation import observers
 from samedevice.simulation.labels import LabelTable, native_device
@@ -86,8 +86,9 @@ def _overridable(name: str, method: Body) -> Method:
     """A method of `torch.Tensor`: `__torch_function__` goes first."""
 
     def body(self: torch.Tensor, /, *args: Any, **kwargs: Any) -> Any:
-        if has_torch_function_unary(self):
-            return handle_torch_function(replacement, (self,), self, *args, **kwargs)
+        # Also of other arguments: a proxy of `torch.fx` stands for a device.
+        if has_torch_function((self, *args, *kwargs.values())):
+            return handle_torch_function(replacement, (self, *args, *kwargs.values()), self, *args, **kwargs)
         return method(self, *args, **kwargs)
 
     replacement = Method(getattr(torch.Tensor, name), body)
@@ -133,7 +134,9 @@ class _Methods:
             return tensor.to(dtype, non_blocking)
         name = dtype if isinstance(dtype, str) else _type_name(dtype)
         if not (name.startswith("torch.") and name.endswith("Tensor") and hasattr(torch, name.rpartition(".")[2])):
-            # No type at all, in PyTorch's words.
+            # No type at all, in PyTorch's words: on a build without the device those for a module like a device's.
+            if name.startswith(f"torch.{self._machine.kind}."):
+                raise ValueError(f"invalid type: '{name}'")
             return _Base.type(tensor, dtype)
         return self._to_type(tensor, name)
 
