@@ -88,6 +88,13 @@ def test_code_in_a_sentence_is_code_in_its_translation(catalogue):
             assert sorted(re.findall("`[^`]+`", sentence)) == sorted(re.findall("`[^`]+`", translation))
 
 
+def test_chinese_and_latin_letters_stand_apart(catalogue):
+    for entry in catalogue:
+        translation = entry.string if isinstance(entry.string, str) else entry.string[0]
+        plain = re.sub(r"\{[^}]*\}", "{}", translation)
+        assert not re.search("[\u4e00-\u9fff][A-Za-z0-9`]|[A-Za-z0-9`][\u4e00-\u9fff]", plain), translation
+
+
 def test_what_the_package_reads_is_made_from_it(tool, file, catalogue):
     assert file.read_bytes() == tool.written(catalogue), "run scripts/make_catalogue.py"
     assert _content(file.with_suffix(".mo").read_bytes()) == _content(tool.compiled(catalogue))
