@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from samedevice.causes import catalogue
 from samedevice.explaining.sources import Source, read_source
-from samedevice.explaining.syntax import arguments_of, undressed
+from samedevice.explaining.syntax import arguments_of, call_name, undressed
 from samedevice.explaining.tracebacks import PastedFrame, frames_in
 from samedevice.explaining.vocabulary import LAYER_OPERATORS
 from samedevice.findings import Culprit, Finding, Location, Operand, Raised
@@ -29,6 +29,9 @@ _NAMELESS = ("common", "operand", "others")
 """What a message calls an operand that it does not name."""
 _FAR = 100_000
 """How many characters before a message its traceback can begin; a log may hold thousands."""
+
+_LAYERS = re.compile(r"torch[\\/]nn[\\/](modules|functional)")
+"""The files whose frames end a traceback that a layer's own operation raised."""
 
 _FROM_INPUT = ("mat1", "input", "index", "indices", "query", "batch1", "hidden", "self", "target", "lengths")
 _FROM_MODULE = ("mat2", "weight", "bias", "running_mean", "running_var", "parameter", "qkv_weight", "batch2")
@@ -55,10 +58,12 @@ def explain_text(text: str) -> Finding | None:
     recognised = recognise(text)
     if recognised is None or not recognised.certain:
         return None
-    frames = [frame for frame in frames_in(text[max(0, recognised.start - _FAR) : recognised.start]) if frame.is_users]
+    told = frames_in(text[max(0, recognised.start - _FAR) : recognised.start])
+    frames = [frame for frame in told if frame.is_users]
     frames = frames or [frame for frame in frames_in(text[recognised.start :][:_FAR]) if frame.is_users]
     frame = frames[-1] if frames else None
-    guess = _guess(recognised, frame) if frame is not None else None
+    in_layer = bool(told) and _LAYERS.search(told[-1].file) is not None
+    guess = (_guess(recognised, frame, in_layer) or _model(recognised, frames, in_layer)) if frame is not None else None
     return _finding(text, recognised, frame, guess)
 
 
@@ -117,14 +122,14 @@ def _sides(recognised: Recognised) -> tuple[str, str]:
     return "", ""
 
 
-def _guess(recognised: Recognised, frame: PastedFrame) -> _Guess | None:
+def _guess(recognised: Recognised, frame: PastedFrame, in_layer: bool) -> _Guess | None:
     """The expression of the code line that is in the wrong place, where message and line settle it."""
     node, source = _parsed(frame)
     if node is None:
         return None
     wrong, _ = _sides(recognised)
     argument = next((name for name, device in recognised.places.items() if device == wrong and name != "others"), None)
-    call = _layer_call(node)
+    call = _layer_call(node) if in_layer or not _multiplies(node) else None
     if call is not None and argument is not None and _is_layer(recognised):
         if argument in _FROM_MODULE:
             name = source.text_of(call.func)
@@ -137,6 +142,38 @@ def _guess(recognised: Recognised, frame: PastedFrame) -> _Guess | None:
                 say("the input is on {wrong}, the parameters are not", wrong=wrong),
             )
     return _plain_attribute(node, source, frame)
+
+
+def _model(recognised: Recognised, frames: list[PastedFrame], in_layer: bool) -> _Guess | None:
+    """The layer whose parameters are on the CPU and its input is not; where a line calls several, their model.
+
+    The way out leads through methods called `forward`: whoever called the outermost of them has a name for the whole.
+    """
+    given = next((place for place in recognised.places if place in ("mat1", "input", "index")), None)
+    if (
+        given is None
+        or not _is_layer(recognised)
+        or _sides(recognised)[0] != "cpu"
+        or recognised.places[given] == "cpu"
+    ):
+        return None
+    outside = next((frame for frame in reversed(frames) if frame.function != "forward"), None)
+    for frame in (frames[-1], outside):
+        node, source = _parsed(frame) if frame is not None else (None, None)
+        call = _layer_call(node) if node is not None else None
+        if call is not None and source is not None:
+            reason = say("its parameters are on {wrong}", wrong="cpu")
+            return _Guess(source.text_of(call.func), "model-not-moved", reason)
+    return None
+
+
+def _multiplies(node: ast.AST) -> bool:
+    """Whether the line itself asks for what a layer may ask for too: `x @ w`, `torch.mm(x, w)`, `F.linear(x, w)`."""
+    return any(
+        (isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.MatMult))
+        or (isinstance(inner, ast.Call) and ast.unparse(inner.func).startswith(("torch.", "F.", "nn.functional.")))
+        for inner in ast.walk(node)
+    )  # fmt: skip
 
 
 def _is_layer(recognised: Recognised) -> bool:
@@ -183,12 +220,30 @@ def _plain_attribute(node: ast.AST, source: Source, frame: PastedFrame) -> _Gues
         if not isinstance(inner, ast.Assign) or not isinstance(inner.targets[0], ast.Attribute):
             continue
         name = inner.targets[0].attr
-        if name in names and _makes_tensor(inner.value):
+        if name in names and _makes_tensor(inner.value, definition):
             reason = say("self.{name} is a plain attribute, so the module's `.to()` leaves it behind", name=name)
+            if not _is_module_class(definition):
+                reason = say("{name} is no module: nothing moves what it holds", name=definition.name)
             return _Guess(f"self.{name}", "plain-attribute", reason, inner.lineno)
     return None
 
 
-def _makes_tensor(value: ast.expr) -> bool:
-    roots = [inner.func for inner in ast.walk(value) if isinstance(inner, ast.Call)]
-    return any(ast.unparse(function).startswith("torch.") for function in roots)
+def _is_module_class(definition: ast.ClassDef) -> bool:
+    """Whether the class may be a module: it has a `forward`, or a base that may be one."""
+    methods = {node.name for node in definition.body if isinstance(node, ast.FunctionDef)}
+    return "forward" in methods or any(ast.unparse(base) != "object" for base in definition.bases)
+
+
+def _makes_tensor(value: ast.expr, definition: ast.ClassDef) -> bool:
+    """Whether the expression calls torch, itself or in a method of the class, and makes no parameter."""
+    calls = [inner for inner in ast.walk(value) if isinstance(inner, ast.Call)]
+    if any(call_name(call) in ("Parameter", "UninitializedParameter") for call in calls):
+        return False
+    called = {ast.unparse(call.func) for call in calls}
+    returned = [
+        each.value for method in definition.body
+        if isinstance(method, ast.FunctionDef) and f"self.{method.name}" in called
+        for each in ast.walk(method) if isinstance(each, ast.Return) and each.value is not None
+    ]  # fmt: skip
+    inner = [ast.unparse(call.func) for part in returned for call in ast.walk(part) if isinstance(call, ast.Call)]
+    return any(function.startswith("torch.") for function in [*called, *inner])

@@ -209,11 +209,14 @@ def _whole_module(evidence: Evidence, route: Route) -> str | None:
 
 
 def _root(route: Route) -> tuple[object, str] | None:
-    """The outermost module on the route, by the text that reaches it."""
+    """The outermost module on the route whose `.to()` reaches the end of it, by the text that leads there."""
+    found = None
     for index, step in enumerate(route.steps):
-        if is_module(step.owner):
-            return step.owner, Route(route.frame, route.base, route.scope, route.steps[:index], None).text
-    return (route.value, route.text) if is_module(route.value) else None
+        if is_module(step.owner) and found is None:
+            found = step.owner, Route(route.frame, route.base, route.scope, route.steps[:index], None).text
+        if found is not None and step.kind == "attribute":  # it is not registered: past here is a model of its own
+            found = None
+    return found or ((route.value, route.text) if is_module(route.value) else None)
 
 
 def _within(outer: object, inner: object) -> bool:

@@ -97,12 +97,22 @@ def named_device(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
         return buffer(evidence, verdict, made)
     device = device_at(evidence, made) if made is not None else None
     fixed = fixed_device(made.statement) if made is not None else None
+    if made is not None and device is None:
+        device = _as_elsewhere(fixed, evidence.expected, made.source)
     if made is None or device is None or fixed is None:
         return at_use(evidence, verdict, made)
     if isinstance(fixed, ast.Call) and isinstance(fixed.func, ast.Attribute):  # x.cuda()
         receiver = enclosed(made.source, fixed.func.value)
         return as_fix(replace_node(made.source, fixed, f"{receiver}.to({device})"))
     return as_fix(replace_node(made.source, fixed, device))
+
+
+def _as_elsewhere(fixed: ast.expr | None, expected: str, source: Source) -> str | None:
+    """The other device as the file writes it elsewhere, where it names its devices one by one."""
+    if not isinstance(fixed, ast.Constant):
+        return None
+    said = [node for node in ast.walk(source.tree) if isinstance(node, ast.Constant) and node.value == expected]
+    return source.text_of(said[0]) if said else None
 
 
 def returned_gradient(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -178,6 +188,9 @@ def guard(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None
     """The cache asks for the device too: `if self.t is None or self.t.device != device:`."""
     if made is None or not isinstance(made.statement, ast.Assign):
         return at_use(evidence, verdict, made)
+    filled = _filled_there(evidence, made)
+    if filled is not None:
+        return filled
     target, source = made.statement.targets[0], made.source
     if isinstance(target, ast.Tuple | ast.List):  # what is set together has been on one device together
         target = target.elts[0]
@@ -190,6 +203,17 @@ def guard(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None
         return at_use(evidence, verdict, made)
     kept = source.text_of(target)
     return as_fix(replace_node(source, test, f"{source.text_of(test)} or {kept}.device != {device}"))
+
+
+def _filled_there(evidence: Evidence, made: Made) -> Fix | None:
+    """A factory that fills the cache without a device makes the same again however often it is asked."""
+    root = evidence.root
+    if evidence.device != "cpu" or root is None or (root.file, root.function) != (made.file, made.function):
+        return None
+    call, device = factory_call(root.statement, root.source), device_at(evidence, root)
+    if call is None or device is None:
+        return None
+    return as_fix(with_keyword(root.source, call, "device", device))
 
 
 def _test_around(source: Source, line: int) -> ast.expr | None:

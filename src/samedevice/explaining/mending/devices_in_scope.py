@@ -20,6 +20,7 @@ from samedevice.explaining.live import (
 from samedevice.explaining.operands import leaves
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Function, Source
+from samedevice.explaining.syntax import bindings_of
 
 __all__ = ["device_in_frame", "device_in_source", "device_of_neighbour", "is_device", "moves_by_cuda"]
 
@@ -41,11 +42,22 @@ def device_in_frame(frame: UserFrame, expected: str, line: int) -> str | None:
             or _device_attribute(frame, expected, line)
             or _device_variable(frame, shared, expected, line)
         )
+    imported = {name: value for name, value in shared.items() if own is shared or not _is_of_main(frame, name)}
     return (
         _device_variable(frame, own, expected, line)
-        or _device_variable(frame, shared, expected, line)
+        or _device_variable(frame, imported, expected, line)
         or _device_attribute(frame, expected, line)
         or _something_there(frame, expected, line)
+        or _device_variable(frame, shared, expected, line)
+    )
+
+
+def _is_of_main(frame: UserFrame, name: str) -> bool:
+    """Whether only `if __name__ == "__main__":` sets the global variable: who imports the function has none."""
+    blocks = [node for node in frame.source.tree.body if isinstance(node, ast.If) and "__name__" in ast.dump(node.test)]
+    bound = bindings_of(name, frame.source.tree)
+    return bool(bound) and all(
+        any(block.lineno < one.line <= (block.end_lineno or 0) for block in blocks) for one in bound
     )
 
 
@@ -71,13 +83,17 @@ def _something_there(frame: UserFrame, expected: str, line: int) -> str | None:
         if is_tensor(value) and device_of(value) == expected and _is_bound(frame, name, line):
             return f"{name}.device"
     for name, value in own.items():
-        if is_module(value) and _first_device(value) == expected and _is_bound(frame, name, line):
+        if is_module(value) and _is_there(value, expected) and _is_bound(frame, name, line):
             return f"next({name}.parameters()).device"
+    for name, value in instance_dict(own.get("self")).items():
+        if is_module(value) and _is_there(value, expected):
+            return f"next(self.{name}.parameters()).device"
     return None
 
 
-def _first_device(module: Any) -> str:
-    return next((device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"), "")
+def _is_there(module: Any, expected: str) -> bool:
+    """Whether all parameters are there: of a module in parts, the first says nothing about the others."""
+    return {device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"} == {expected}
 
 
 def device_in_source(source: Source, line: int) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.diagnosing.traced import is_traced
+from samedevice.explaining.live import is_module
 from samedevice.explaining.mending import (
     at_making,
     generators,
@@ -50,7 +51,14 @@ def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     copied = verdict.slug in _MADE_OF_A_MODEL or (made is not None and made.event == "copied")
     reordered = after_the_move(evidence) if copied else None
     fix = reordered or mender(evidence, verdict, made) or at_use(evidence, verdict, made)
-    return fix or _SENTENCES_BY_MESSAGE.get(evidence.kind) or _SENTENCES.get(verdict.slug)
+    return fix or _SENTENCES_BY_MESSAGE.get(evidence.kind) or _SENTENCES.get(_kind_of_advice(evidence, verdict))
+
+
+def _kind_of_advice(evidence: Evidence, verdict: Verdict) -> str:
+    """The cause whose sentence helps: an object that is no module has no buffers."""
+    home = evidence.home()
+    plain = verdict.slug == "plain-attribute" and home is not None and not is_module(home.owner)
+    return "global-tensor" if plain else verdict.slug
 
 
 _MADE_OF_A_MODEL = ("second-model-not-moved", "optimizer-state", "metric-state", "plain-attribute", "plain-container")

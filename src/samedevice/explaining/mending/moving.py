@@ -169,15 +169,27 @@ def _outside(evidence: Evidence) -> Fix | None:
     route = evidence.suspect.route if evidence.suspect is not None else None
     if route is None or not route.starts_at_self:
         return None
-    start = route.steps[0].owner if route.steps else route.value
-    for frame, name in variables_of(start, evidence):
+    module = _reached_by_move(route)
+    for frame, name in variables_of(module, evidence):
         binding = binding_of(name, frame)
-        node = binding.node if binding is not None else None
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and makes_module(node):
+        node = binding.node if binding is not None and binding.index is None else None
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and (is_module(module) or makes_module(node))
+        ):
             fix = _moved_at(node, frame, evidence.expected)
             if fix is not None:
                 return fix
     return None
+
+
+def _reached_by_move(route: Route) -> object:
+    """The outermost module on the route whose `.to()` reaches the end of it: past an attribute that is none of its."""
+    owners = [*(step.owner for step in route.steps), route.value]
+    past = [index + 1 for index, step in enumerate(route.steps) if is_module(step.owner) and step.kind == "attribute"]
+    inner = next((owner for owner in owners[past[-1] :] if is_module(owner)), None) if past else None
+    return owners[0] if inner is None else inner
 
 
 def _as_part(evidence: Evidence) -> Fix | None:
