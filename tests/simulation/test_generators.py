@@ -154,3 +154,53 @@ def test_a_generator_of_a_device_does_not_draw_on_the_cpu(cuda2):
     ):
         with pytest.raises(RuntimeError, match=r"^Expected a 'cpu' device type for generator but found 'cuda'$"):
             draw()
+
+
+def test_a_state_has_the_devices_size_and_restores_the_sequence(cuda2):
+    torch.cuda.manual_seed(5)
+    assert torch.cuda.get_rng_state().tolist() == [5, *[0] * 15]
+    torch.rand(3, device="cuda")
+    state = torch.cuda.get_rng_state()
+    assert (state.shape, state.dtype, state.device.type) == ((16,), torch.uint8, "cpu")
+    assert state.tolist()[:8] == [5, *[0] * 7]
+    first = torch.rand(4, device="cuda")
+    torch.cuda.set_rng_state(state.clone())
+    assert torch.equal(torch.rand(4, device="cuda"), first)
+    assert torch.cuda.get_rng_state_all()[1].shape == (16,)
+
+
+@pytest.mark.parametrize("size", [0, 9, 15, 17])
+def test_a_state_of_another_size_is_refused(cuda2, size):
+    with pytest.raises(RuntimeError, match=r"^RNG state is wrong size$"):
+        torch.cuda.set_rng_state(torch.zeros(size, dtype=torch.uint8))
+    with pytest.raises(RuntimeError, match=r"^RNG state is wrong size$"):
+        torch.cuda.set_rng_state(torch.get_rng_state())
+    with pytest.raises(RuntimeError):
+        torch.set_rng_state(torch.cuda.get_rng_state())
+    torch.cuda.set_rng_state(torch.cuda.get_rng_state()[:8])
+
+
+def draw_after_restoring(states, order):
+    """What another process draws, which did not make these states."""
+    with samedevice.simulate("cuda"):
+        for name in order:
+            {"cpu": torch.set_rng_state, "cuda": torch.cuda.set_rng_state}[name](states[name])
+        return torch.rand(3, device="cuda"), torch.rand(3)
+
+
+@pytest.mark.parametrize("order", [("cpu", "cuda"), ("cuda", "cpu")])
+def test_a_saved_pair_of_states_goes_on_as_one_stream(order):
+    with samedevice.simulate("cuda"):
+        torch.manual_seed(3)
+        torch.rand(7, device="cuda")
+        states = {"cpu": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state()}
+        expected = torch.rand(3, device="cuda"), torch.rand(3)
+    drawn = draw_after_restoring(states, order)
+    assert all(torch.equal(one, other) for one, other in zip(drawn, expected, strict=True))
+
+
+def test_an_unknown_state_is_its_seed(cuda2):
+    with_seed = torch.tensor([9, *[0] * 7, 8, *[0] * 7], dtype=torch.uint8)
+    torch.cuda.set_rng_state(with_seed)
+    drawn = torch.rand(3, device="cuda")
+    assert torch.equal(drawn, torch.rand(3, generator=torch.Generator().manual_seed(9)).cuda())

@@ -81,7 +81,7 @@ def _while_active(labels: LabelTable, owner: Any, name: str, body: Function) -> 
 
 
 def _overridable(original: Function, body: Function) -> Replacement:
-    """The stand-in that runs `body`, unless `device=` stands for one, as a proxy of `torch.fx` does: that goes first."""
+    """The stand-in that runs `body`; what stands for a device, as a proxy of `torch.fx` does, goes first."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         device = kwargs.get("device")
@@ -206,7 +206,7 @@ class _Makers:
 
         def assemble(*args: Any, **kwargs: Any) -> Any:
             if kwargs.get("device") is None:
-                return completing(*self._with_values(args), **kwargs)
+                return completing(*self._with_values(args, parts), **kwargs)
             target = self._machine.complete(kwargs["device"])
             if len(args) < 2 and "values" not in kwargs:
                 # C++ passes on the kind alone, and guards the device meanwhile.
@@ -223,10 +223,10 @@ class _Makers:
 
         return assemble
 
-    def _with_values(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _with_values(self, args: tuple[Any, ...], parts: int) -> tuple[Any, ...]:
         """Indices that are lists become tensors where the values are. Source: torch/csrc/utils/tensor_new.cpp."""
-        values = next((part for part in args if isinstance(part, torch.Tensor)), None)
-        if values is None or not any(isinstance(part, list) for part in args[:2]):
+        values = args[parts - 1] if len(args) >= parts else None
+        if not isinstance(values, torch.Tensor):
             return args
         device = self._labels.device_of(values)
         return tuple(torch.tensor(part).to(device) if isinstance(part, list) else part for part in args)

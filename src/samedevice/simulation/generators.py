@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import struct
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from samedevice.simulation.generator_states import KINDS, States
 from samedevice.simulation.patching import Patch, Undoable
 from samedevice.simulation.stand_ins import Remembered
 
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from samedevice.simulation.machine import Machine
 
 __all__ = ["Randomness", "active", "check_state", "device_of", "draw", "patches"]
-
-_REAL_STATE = 16
-"""Bytes of a state on a real CUDA device: seed and offset (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp)."""
-
 
 _RealGenerator: Any = torch._C.Generator
 
@@ -57,6 +53,8 @@ class _Generator(_RealGenerator, metaclass=_GeneratorType):  # type: ignore[misc
     """`torch.Generator`: for a simulated device a CPU generator that says it is there, else PyTorch's own."""
 
     machine: ClassVar[Machine]
+    states: ClassVar[States | None]
+    """For kinds whose states are not those of the CPU."""
     _device: torch.device | None
 
     def __new__(cls, device: Any = "cpu") -> Any:
@@ -71,11 +69,18 @@ class _Generator(_RealGenerator, metaclass=_GeneratorType):  # type: ignore[misc
     def device(self) -> torch.device:
         return self._device or _RealGenerator.device.__get__(self)
 
+    def get_state(self) -> torch.Tensor:
+        """The state, as a generator of that device tells it."""
+        state = self.real_state()
+        if self._device is None or self.states is None:
+            return state
+        return self.states.shown(state, self.initial_seed())
+
     def set_state(self, new_state: torch.Tensor) -> Any:
         """Restore a state.
 
         Args:
-            new_state: what `get_state` returned; the 16 bytes of a real CUDA device are read as their seed.
+            new_state: what `get_state` returned; one that is unknown in this process is read as its seed.
 
         Raises:
             TypeError: the state is no ByteTensor on the CPU. RuntimeError: it has the wrong size.
@@ -83,21 +88,31 @@ class _Generator(_RealGenerator, metaclass=_GeneratorType):  # type: ignore[misc
         Source: aten/src/ATen/CPUGeneratorImpl.cpp and CUDAGeneratorImpl.cpp, `check_rng_state`.
         """
         check_state(new_state)
-        if self._device is not None and new_state.numel() == _REAL_STATE:
-            return self.manual_seed(struct.unpack("<q", bytes(new_state.tolist()[:8]))[0])
-        if self._device is not None and new_state.numel() != super().get_state().numel():
-            raise RuntimeError("RNG state is wrong size")
-        super().set_state(new_state)
+        if self._device is None or self.states is None:
+            if self._device is not None and new_state.numel() != self.real_state().numel():
+                raise RuntimeError("RNG state is wrong size")
+            return self.set_real_state(new_state)
+        hidden = self.states.hidden(new_state)
+        return self.manual_seed(States.seed(new_state)) if hidden is None else self.set_real_state(hidden)
+
+    def real_state(self) -> torch.Tensor:
+        """The state of the CPU generator that this one is."""
+        state: torch.Tensor = super().get_state()
+        return state
+
+    def set_real_state(self, state: torch.Tensor) -> Any:
+        """Restore what `real_state` returned."""
+        super().set_state(state)
         return self
 
     def clone_state(self) -> Any:
         """A new generator on the same device, in the same state."""
         clone = type(self)(self.device)
-        clone.set_state(self.get_state())
+        clone.set_real_state(self.real_state())
         return clone
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (str(self.device), self.get_state())
+        return _rebuild, (str(self.device), self.real_state())
 
 
 class _DefaultGenerator(_Generator):
@@ -106,9 +121,12 @@ class _DefaultGenerator(_Generator):
     shares = True
     """Whether it draws from the CPU's default generator."""
 
+    unknown: torch.Tensor | None = None
+    """The state of another process that was set last: it may be that of the CPU's generator."""
+
     def manual_seed(self, seed: int) -> Any:
         super().manual_seed(seed)
-        self.shares = torch.equal(super().get_state(), torch.default_generator.get_state())
+        self._compare()
         return self
 
     def seed(self) -> int:
@@ -118,13 +136,31 @@ class _DefaultGenerator(_Generator):
     def initial_seed(self) -> int:
         return torch.default_generator.initial_seed() if self.shares else super().initial_seed()
 
-    def get_state(self) -> torch.Tensor:
-        return torch.default_generator.get_state() if self.shares else super().get_state()
+    def real_state(self) -> torch.Tensor:
+        return torch.default_generator.get_state() if self.shares else super().real_state()
 
     def set_state(self, new_state: torch.Tensor) -> Any:
         super().set_state(new_state)
-        self.shares = torch.equal(super().get_state(), torch.default_generator.get_state())
+        known = self.states is None or self.states.hidden(new_state) is not None
+        self.unknown = None if known else new_state
+        self.recognise()
         return self
+
+    def set_real_state(self, state: torch.Tensor) -> Any:
+        super().set_real_state(state)
+        self._compare()
+        return self
+
+    def recognise(self) -> None:
+        """Share the CPU's generator if that is in the state which was set here."""
+        if self.unknown is not None:
+            default = torch.default_generator
+            if bytes(self.unknown.tolist()) == States.token(default.get_state(), default.initial_seed()):
+                self.shares = True
+
+    def _compare(self) -> None:
+        self.unknown = None
+        self.shares = torch.equal(super().real_state(), torch.default_generator.get_state())
 
 
 class Randomness:
@@ -132,10 +168,16 @@ class Randomness:
 
     def __init__(self, machine: Machine) -> None:
         self._kind = machine.kind
-        bound = {"machine": machine, "__module__": "torch"}
+        states = States() if machine.kind in KINDS else None
+        bound = {"machine": machine, "states": states, "__module__": "torch"}
         self.type: Any = _GeneratorType("Generator", (_Generator,), {**bound, "accepts_any": True})
         default = _GeneratorType("Generator", (_DefaultGenerator,), bound)
         self.default_generators = tuple(default(device) for device in machine.devices)
+
+    def recognise(self) -> None:
+        """The CPU's generator has been set: devices may have been set to the same state before."""
+        for generator in self.default_generators:
+            generator.recognise()
 
     def share(self) -> None:
         """Every device draws from the CPU's default generator from now on, as after `torch.manual_seed`."""
@@ -190,7 +232,7 @@ def _drawing_from(generator: _DefaultGenerator) -> Iterator[None]:
     """Within it PyTorch's default generator goes on where `generator` is."""
     default = torch.default_generator
     kept = default.get_state()
-    default.set_state(generator.get_state())
+    default.set_state(generator.real_state())
     try:
         yield
     finally:
@@ -211,7 +253,7 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     yield Patch(torch, "Generator", randomness.type)
     yield Patch(torch.random, "_seed_custom_device", _sharing(randomness, torch.random._seed_custom_device))
     for owner in (torch, torch.random):
-        yield Patch(owner, "set_rng_state", _checking(torch.random.set_rng_state))
+        yield Patch(owner, "set_rng_state", _checking(torch.random.set_rng_state, randomness))
     if machine.kind == "mps":
         yield Patch(torch.mps, "_default_mps_generator", randomness.default_generators[0])
     elif machine.kind in ("cuda", "xpu"):
@@ -233,11 +275,12 @@ def _sharing(randomness: Randomness, seed_others: Callable[[int], None]) -> Call
     return seed_custom_device
 
 
-def _checking(set_rng_state: Callable[[torch.Tensor], None]) -> Callable[[torch.Tensor], None]:
+def _checking(set_rng_state: Callable[[torch.Tensor], None], randomness: Randomness) -> Callable[[torch.Tensor], None]:
     @functools.wraps(set_rng_state)
     def checked(new_state: torch.Tensor) -> None:
         check_state(new_state)
         set_rng_state(new_state)
+        randomness.recognise()
 
     return checked
 
@@ -274,5 +317,8 @@ def check_state(state: torch.Tensor) -> None:
 
 def _rebuild(device: str, state: torch.Tensor) -> torch.Generator:
     generator = torch.Generator(device)
-    generator.set_state(state)
+    if isinstance(generator, _Generator):
+        generator.set_real_state(state)
+    elif generator.device.type == "cpu":
+        generator.set_state(state)
     return generator
