@@ -162,7 +162,7 @@ def _call_symbol(machine: Machine, callee: Symbol, arguments: Arguments, node: a
         return receiver
     if node.func.attr in tensor_methods.NO_TENSOR:
         return Symbol.named(node.func.attr, "number")
-    if isinstance(receiver, Symbol) and node.func.attr in tensor_methods.MEANINGFUL_ON_UNKNOWN:
+    if isinstance(receiver, Symbol) and node.func.attr in (*tensor_methods.MEANINGFUL_ON_UNKNOWN, "numpy"):
         tensor = Tensor(receiver.cell, certain=False, leaf=False)
         return tensor_methods.call(machine, tensor, node.func.attr, arguments, node)
     return UNKNOWN

@@ -140,6 +140,8 @@ def apply_mover(machine: Machine, mover: Mover, arguments: Arguments, node: ast.
 
 def _children(module: Module, name: str) -> Value:
     inside = [part for part in moves.registered(module) if isinstance(part, Module)]
+    if name in ("modules", "named_modules"):
+        inside.insert(0, module)
     if name in ("items", "named_children", "named_modules"):
         return Sequence(None, sequence([UNKNOWN, join_all(inside)], mutable=False))
     return Sequence(tuple(inside) if name == "children" else None, join_all(inside))
@@ -162,6 +164,9 @@ def _register(machine: Machine, module: Module, name: str, arguments: Arguments,
         )
         value = replace(value, kind="buffer", held=held, place=moves.place_of(value), owner=None)
     machine.memory.write(module.attributes, label, value)
+    if name == "register_parameter" and not known and module.place is not None:
+        # Any of a built-in layer's own parameters may have been replaced by it.
+        machine.memory.assign(module, "place", Cell(say("an unknown device")))
     return Constant(None)
 
 

@@ -11,7 +11,7 @@ from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operation_tables import ELEMENTWISE, STRICT
-from samedevice.linting.devices.places import CPU, Location, Place
+from samedevice.linting.devices.places import CPU, Cell, Certainty, Location, Place, resolve
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Constant,
@@ -360,7 +360,10 @@ def _numpy(machine: Machine, tensor: Tensor, node: ast.AST) -> Value:
         Operand(tensor, place, getattr(getattr(node, "func", node), "value", node)),
         Operand(UNKNOWN, CPU, node),
     ]
-    if tensor.certain and operations.may_conflict(operands):
+    found = resolve(place) if place is not None else None
+    if isinstance(found, Cell) and found.evidence < Certainty.CERTAIN:
+        found.join(CPU)  # Code that takes its argument for one on the CPU works with others on it.
+    elif tensor.certain and operations.may_conflict(operands):
         machine.report(node, "numpy", "numpy", operands)
     return Symbol.named("an array", "number")
 
