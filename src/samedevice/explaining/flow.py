@@ -14,7 +14,17 @@ from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, is_generator, is_module, is_tensor, same_storage, shape_of
+from samedevice.explaining.live import (
+    device_of,
+    instance_dict,
+    is_generator,
+    is_module,
+    is_tensor,
+    module_of_class,
+    name_of_class,
+    same_storage,
+    shape_of,
+)
 from samedevice.explaining.operands import Seen, device_of_route, find_inside, leaves, lending
 from samedevice.explaining.reading import MISSING, item, members
 from samedevice.explaining.routes import Route, Step, resolve, search
@@ -232,6 +242,8 @@ class _Walk:
             return False
         if binding.loop:
             return self._to_looped(binding)
+        if self._to_given(binding.value) or self._to_read_by_method(binding.value):
+            return True
         found = resolve(binding.value, self.frame)
         if found is None or (found.value is not self._start() and binding.index is None):
             found = resolve(undressed(binding.value), self.frame)
@@ -247,6 +259,38 @@ class _Walk:
         if not self.route.steps and is_tensor(found.value) and is_tensor(start):
             return device_of(found.value) == self.device and self._go(found)
         return False
+
+    def _to_given(self, value: ast.expr) -> bool:
+        """From a distribution made in this function to the tensor that it was given."""
+        start = self._start()
+        given = isinstance(value, ast.Call) and bool(self.route.steps) and not is_tensor(start)
+        if not given or not module_of_class(type(start)).startswith("torch.distributions"):
+            return False
+        lent = [leaf for leaf in lending(value, self.frame) if device_of_route(leaf) == self.device]
+        return bool(lent) and is_tensor(lent[0].value) and self._go(lent[0])
+
+    def _to_read_by_method(self, value: ast.expr) -> bool:
+        """From what a method of a module computed to the one plain tensor of that module which the method reads.
+
+        `adj = self.normalised()` is where `self.adj` is; a method that makes a tensor of its own may be why instead.
+        """
+        if self.route.steps or not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+            return False
+        owner = resolve(value.func.value, self.frame)
+        if owner is None or not is_module(owner.value) or value.args or value.keywords:
+            return False
+        definition = self.frame.source.class_named(name_of_class(type(owner.value), qualified=True))
+        read = [
+            node.attr for method in (definition.body if definition is not None else ())
+            if isinstance(method, ast.FunctionDef) and method.name == value.func.attr
+            for node in ast.walk(method) if isinstance(node, ast.Attribute) and _is_self(node.value)
+        ]  # fmt: skip
+        plain = instance_dict(owner.value)
+        here = [name for name in dict.fromkeys(read) if is_tensor(plain.get(name)) and shape_of(plain[name])]
+        if len(here) != 1 or device_of(plain[here[0]]) != self.device:
+            return False
+        step = Step(owner.value, "attribute", here[0])
+        return self._go(Route(owner.frame, owner.base, owner.scope, (*owner.steps, step), plain[here[0]]))
 
     def _to_looped(self, binding: Binding) -> bool:
         """From a loop's variable to the container that it runs over, found by identity in what the loop names."""
@@ -278,6 +322,10 @@ class _Walk:
         if not self.route.steps:
             return base
         return Route(base.frame, base.base, base.scope, (*base.steps, *self.route.steps), self.route.value)
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _of_inner_calls(arguments: list[_Argument], frame: UserFrame, code: CodeType) -> list[_Argument]:

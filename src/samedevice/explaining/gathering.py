@@ -9,7 +9,15 @@ from dataclasses import replace
 from samedevice.explaining.diagnosing.evidence import Evidence, spanning_model
 from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, text_of, user_frames
-from samedevice.explaining.live import device_of, is_parameter, is_tensor, requires_grad, same_storage, storage_key
+from samedevice.explaining.live import (
+    device_of,
+    is_parameter,
+    is_tensor,
+    requires_grad,
+    same_storage,
+    storage_key,
+    tensors_of_module,
+)
 from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
 from samedevice.explaining.operands import Seen, operands_of_fault, placed
 from samedevice.explaining.replayed import in_replica, replayed_frames
@@ -53,7 +61,7 @@ def gather(
         evidence.side = choose_side(
             _accountable(evidence.seen, evidence.operation),
             recognised,
-            lambda one: _suspicion(one, suspects.get(id(one)), origins),
+            lambda one: _suspicion(one, suspects.get(id(one)), origins) - _at_home(one, evidence),
         )
         evidence.suspect = _before_copy(_wrong_one(evidence.side, suspects, frames, origins), frames, origins)
         _blame_what_flows(evidence, suspects)
@@ -176,6 +184,13 @@ def _suspicion(one: Seen, suspect: Suspect | None, origins: Origins | None) -> f
     # What is trained says where the work is done; a target or a teacher's output comes to it.
     score -= 0.75 if requires_grad(one.tensor) else 0.0
     return score + (0.5 if one.argument in ("index", "mask", "indices", "weight") else 0.0)
+
+
+def _at_home(one: Seen, evidence: Evidence) -> float:
+    """What speaks for an operand that is where all of the user's models are."""
+    homes = {device_of(tensor) for route in evidence.models() for _, kind, tensor in tensors_of_module(route.value)
+             if kind == "parameter"}  # fmt: skip
+    return 1.0 if homes == {one.device} else 0.0
 
 
 def _fixes_device(suspect: Suspect, made: Made) -> bool:

@@ -214,6 +214,8 @@ def _is_tensor(node: ast.expr, frame: UserFrame) -> bool:
 
 
 def _could_be(node: ast.expr, one: Seen, frame: UserFrame) -> bool:
+    if isinstance(node, ast.Call) and is_move(node) and (target := _moved_to(node, frame)):
+        return one.device.startswith(target)
     devices = {device_of_route(leaf) for leaf in lending(node, frame)}
     return not devices or one.device in devices
 

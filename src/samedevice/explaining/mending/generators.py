@@ -48,7 +48,7 @@ def _made_there(evidence: Evidence, made: Made | None, kind: str) -> Fix | None:
     calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call) and call_name(node) == "Generator"]
     call = next((call for call in calls if not call.keywords or keyword(call, "device")), None)
     if call is None:
-        return None
+        return _told_helper(made.source, statement, kind)
     frames = [frame for frame in evidence.frames if (frame.file, frame.function) == (made.file, made.function)]
     expected = "cpu" if kind == "cpu" else f"{kind}:0"
     named = next((name for frame in frames if (name := device_in_frame(frame, expected, made.line))), None)
@@ -57,6 +57,31 @@ def _made_there(evidence: Evidence, made: Made | None, kind: str) -> Fix | None:
     if said is not None:
         return as_fix(replace_node(made.source, said, where), safe=False)
     return as_fix(with_keyword(made.source, call, "device", where), safe=False)
+
+
+def _told_helper(source: Source, statement: ast.stmt, kind: str) -> Fix | None:
+    """`g = seeded(0, device)` of a helper that makes the generator where it is told: it is told another device."""
+    for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
+        for function in source.functions_named(call_name(call)):
+            parameter = _device_parameter(function)
+            names = [argument.arg for argument in function.args.args if argument.arg not in ("self", "cls")]
+            if parameter is None or parameter not in names or any(isinstance(each, ast.Starred) for each in call.args):
+                continue
+            index, given = names.index(parameter), keyword(call, parameter)
+            given = call.args[index] if given is None and index < len(call.args) else given
+            if given is not None:
+                return as_fix(replace_node(source, given, f'"{kind}"'), safe=False)
+            return as_fix(with_keyword(source, call, parameter, f'"{kind}"'), safe=False)
+    return None
+
+
+def _device_parameter(function: ast.AST) -> str | None:
+    """The name that the function gives as the device of the generator that it makes."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and call_name(node) == "Generator":
+            said = node.args[0] if node.args else keyword(node, "device")
+            return said.id if isinstance(said, ast.Name) else None
+    return None
 
 
 def _is_shared(evidence: Evidence, frame: UserFrame) -> bool:
