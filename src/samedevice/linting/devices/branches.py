@@ -12,7 +12,7 @@ from samedevice.linting.devices.memory import Writes
 from samedevice.linting.devices.places import CPU, Certainty, Place, difference
 from samedevice.linting.devices.values import Module, Tensor
 
-__all__ = ["asks_for_device", "keep_accidental_moves", "note_stale_caches"]
+__all__ = ["asks_for_device", "for_no_items", "keep_accidental_moves", "note_stale_caches"]
 
 
 _WORDS = re.compile(r"device|cuda|gpu|is_cpu|mps", re.IGNORECASE)
@@ -32,6 +32,30 @@ def _names_device(test: ast.expr) -> bool:
         if name and _WORDS.search(name):
             return True
     return False
+
+
+def for_no_items(machine: Machine, function: ast.AST, part: ast.AST) -> bool:
+    """Whether `part` is reached only where a list of the function is empty: then there is no item to tell a device."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.If) and any(inner is part for stmt in node.body for inner in ast.walk(stmt)):
+            name = _said_empty(node.test)
+            if name is not None and not isinstance(machine.lookup(name), Tensor):
+                return True
+    return False
+
+
+def _said_empty(test: ast.expr) -> str | None:
+    """The name in `not items` and `len(items) == 0`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        counted = test.operand
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
+        zero = test.comparators[0]
+        counted = test.left if isinstance(zero, ast.Constant) and zero.value == 0 else zero
+    else:
+        return None
+    if isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "len":
+        counted = counted.args[0] if counted.args else counted
+    return counted.id if isinstance(counted, ast.Name) else None
 
 
 def note_stale_caches(machine: Machine, node: ast.If, writes: Writes) -> None:

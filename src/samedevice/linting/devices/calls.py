@@ -8,6 +8,7 @@ import re
 from samedevice.linting.devices import (
     accelerate,
     attributes,
+    branches,
     container_methods,
     library_functions,
     module_calls,
@@ -308,7 +309,8 @@ def _check_returns(machine: Machine, frame: Frame) -> None:
                     Operand(made, made.place, made.origin.node, "returned"),
                     Operand(other, moves.place_of(other), made.origin.node, "returned"),
                 ]
-                machine.report(made.origin.node, "return", "returns", operands)
+                if frame.node is None or not branches.for_no_items(machine, frame.node, made.origin.node):
+                    machine.report(made.origin.node, "return", "returns", operands)
                 return
 
 

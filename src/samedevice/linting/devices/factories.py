@@ -50,7 +50,8 @@ def factory(machine: Machine, name: str, arguments: Arguments, node: ast.AST) ->
 
 
 def _may_be_tensor(data: Value | None) -> bool:
-    return data is UNKNOWN or isinstance(data, Tensor) or (isinstance(data, Symbol) and data.role != "number")
+    """Whether `torch.tensor` may be given a tensor, which it warns of: what `forward` gets most often is one."""
+    return isinstance(data, Tensor) or (isinstance(data, Symbol) and data.role == "forward")
 
 
 def _copied(data: Value | None) -> Tensor:
