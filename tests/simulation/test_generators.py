@@ -204,3 +204,10 @@ def test_an_unknown_state_is_its_seed(cuda2):
     torch.cuda.set_rng_state(with_seed)
     drawn = torch.rand(3, device="cuda")
     assert torch.equal(drawn, torch.rand(3, generator=torch.Generator().manual_seed(9)).cuda())
+
+
+def test_a_generator_that_is_no_keyword_is_of_the_kind_of_device_too(cuda2):
+    x = torch.ones(3, device="cuda")
+    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
+        torch.poisson(x, torch.Generator())
+    assert torch.poisson(x, torch.Generator("cuda")).device == x.device

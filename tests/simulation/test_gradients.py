@@ -27,7 +27,6 @@ CROSSINGS = {
     "copy_": lambda p: torch.zeros(3, device="cuda").copy_(p) * 2,
     "setitem": lambda p: _set(torch.zeros(2, 3, device="cuda"), 0, p),
     "setitem of a slice": lambda p: _set(torch.zeros(6, device="cuda"), slice(1, 4), p),
-    "select_scatter": lambda p: torch.zeros(2, 3, device="cuda").select_scatter(p, 0, 1),
     "type_as": lambda p: p.type_as(torch.ones(1, device="cuda")),
     "module": lambda p: nn.Linear(3, 2).cuda()(p.cuda()),
     "padded": lambda p: nn.utils.rnn.pad_sequence([torch.zeros(4, device="cuda"), p]),
@@ -52,6 +51,31 @@ def test_the_gradient_comes_back_over_a_crossing(cuda2, p, cross):
     assert p.grad.device == CPU
     cross(p).sum().backward()  # accumulates on one device
     assert p.grad.device == CPU
+
+
+SCATTERED = {
+    "Select": lambda x, p: torch.select_scatter(x, p[0], 0, 1),
+    "Slice": lambda x, p: torch.slice_scatter(x, p, 0, 0, 2),
+    "Diagonal": lambda x, p: torch.diagonal_scatter(x, p[0]),
+    "AsStrided": lambda x, p: torch.as_strided_scatter(x, p[0], (2,), (2,)),
+}
+
+
+@pytest.mark.parametrize(("name", "scatter"), SCATTERED.items(), ids=SCATTERED)
+def test_of_what_was_scattered_from_elsewhere_is_refused(cuda2, name, scatter):
+    p = torch.ones(2, 2, requires_grad=True)
+    message = f"{name}ScatterBackward0 returned an invalid gradient at index 1 - expected device cpu but got cuda:0"
+    with pytest.raises(RuntimeError, match=message):
+        scatter(torch.zeros(2, 2, device="cuda"), p).sum().backward()
+    here = torch.ones(2, 2, device="cuda", requires_grad=True)
+    scatter(torch.zeros(2, 2, device="cuda"), here).sum().backward()
+    assert here.grad.device == CUDA
+
+
+def test_of_a_number_that_was_scattered_is_moved(cuda2):
+    s = torch.tensor(1.0, requires_grad=True)
+    torch.select_scatter(torch.zeros(2, device="cuda"), s, 0, 1).sum().backward()
+    assert s.grad.device == CPU
 
 
 def test_of_a_tensor_used_on_both_sides(cuda2, p):

@@ -64,6 +64,7 @@ def test_refusals(cuda2, call, error, says):
 
 @pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")
 def test_default_tensor_type(cuda2):
+    constructor = vars(torch.Tensor)["__new__"]
     torch.set_default_tensor_type("torch.cuda.FloatTensor")
     try:
         made = (torch.zeros(1), torch.tensor([1]), torch.Tensor(2), torch.Tensor([1.0]), torch.nn.Linear(1, 1).weight)
@@ -78,4 +79,28 @@ def test_default_tensor_type(cuda2):
     finally:
         torch.set_default_tensor_type(torch.FloatTensor)
     assert torch.zeros(1).device == torch.Tensor(2).device == torch.device("cpu")
-    assert "__new__" not in vars(torch.Tensor)
+    assert vars(torch.Tensor)["__new__"] is constructor
+
+
+class Tagged(torch.Tensor):
+    def __new__(cls, data, tag=0):
+        made = super().__new__(cls, data)
+        made.tag = tag
+        return made
+
+
+@pytest.mark.parametrize("kind", [Tagged, type("Plain", (torch.Tensor,), {})])
+@pytest.mark.parametrize("device", ["cpu", "cuda:0", "cuda:1"])
+def test_subclasses_are_constructed_where_their_data_is(cuda2, kind, device):
+    data = torch.ones(2, device=device, requires_grad=True)
+    made = kind(data)
+    assert type(made) is kind
+    assert made.device == (made + 1).device == torch.device(device)
+    made.sum().backward()
+    assert data.grad.device == torch.device(device)
+    assert type(kind([1.0, 2.0])) is kind
+
+
+def test_subclasses_take_arguments_of_their_own(cuda2):
+    assert Tagged([1.0], tag=3).tag == 3
+    assert Tagged(torch.ones(1, device="cuda"), tag=3).data_ptr() != 0

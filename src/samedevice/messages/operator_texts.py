@@ -119,6 +119,12 @@ _OPERATORS = (
         "report a bug to PyTorch. argument {index}: expected a CUDA device but found {device}",
         places=(("operand", "device"),),
     ),
+    # Source: aten/src/ATen/native/sparse/cuda/SparseCsrTensorMath.cu, add_out_dense_sparse_compressed_cuda.
+    Template(
+        "sparse-dense-assert",
+        'dense.is_cuda() INTERNAL ASSERT FAILED at "{source_text}":{line_count}, please report a bug to PyTorch.',
+        places=(("dense", "=cpu"),),
+    ),
     # Source: c10/cuda/impl/CUDAGuardImpl.h.
     Template("guard-kind", "{backend}GuardImpl initialized with non-{backend} DeviceType: {device}"),
     # Source: torchgen/dest/register_dispatch_key.py, resize_out.

@@ -17,7 +17,7 @@ import torch
 
 from samedevice.simulation import generators
 from samedevice.simulation.calls import DeviceOf, call_of, refusal, tensors_in
-from samedevice.simulation.operator_rules import has_kernel, needs_cpu_argument, rule_of, without_quantized_kernel
+from samedevice.simulation.operator_rules import has_kernel, needs_cpu_argument, rule_of, without_layout_kernel
 from samedevice.simulation.rules.comparing import no_kernel_refusal
 
 __all__ = ["check", "needs_check", "no_kernel", "on_meta", "result_devices"]
@@ -158,7 +158,8 @@ def _decide(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_
     tensors = [operand.tensor for operand in call.operands]
     kind = next(operand.device.type for operand in call.operands if operand.device.type != "cpu")
     key = _dispatch_key(kind, tensors)
-    if key.startswith("Quantized") and (missing := without_quantized_kernel(func)) is not None:
+    missing = without_layout_kernel(func, key)
+    if missing is not None:
         raise no_kernel_refusal(call, None, missing, backend=key)
     device = rule_of(func, key)(call)
     _check_generator(func, args, kwargs, device, device_of)

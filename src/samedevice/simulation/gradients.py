@@ -38,6 +38,10 @@ _RESULTS = "_samedevice_results"
 """On the context of a custom Function: where its results were."""
 
 
+_NOT_MOVED = frozenset(f"{kind}ScatterBackward0" for kind in ("Select", "Slice", "Diagonal", "AsStrided"))
+"""They copy from another device, and give its gradient where the result is (tools/autograd/derivatives.yaml)."""
+
+
 class _Crossing(NamedTuple):
     """A result whose gradient must go back to another device than its own."""
 
@@ -87,7 +91,7 @@ def bring_back(result: torch.Tensor, operand: torch.Tensor, device: torch.device
     for node in _nodes_of(result):
         places = [i for i, edge in enumerate(node.next_functions) if _leads_to(edge, operand)]
         if places:
-            node.register_hook(_Moving(places, device, labels))
+            node.register_hook(_Moving(places, device, labels, node.name()))
             return
 
 
@@ -108,18 +112,25 @@ def _leads_to(edge: tuple[Any, int], operand: torch.Tensor) -> bool:
 
 
 class _Moving(hooks.OwnHook):
-    """Takes the gradients at `places` to `device`."""
+    """Takes the gradients at `places` of a node to `device`, or refuses them where that node's formula does not."""
 
-    def __init__(self, places: list[int], device: torch.device, labels: LabelTable) -> None:
+    def __init__(self, places: list[int], device: torch.device, labels: LabelTable, node: str) -> None:
         self._places = places
         self._device = device
         self._labels = labels
+        self._node = node
 
     def __call__(self, inputs: tuple[Any, ...], _outputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
         # A graph may outlive its simulation: then all is on the CPU.
         if not is_active(self._labels):
             return None
-        return tuple(g.to(self._device) if i in self._places and g is not None else g for i, g in enumerate(inputs))
+        return tuple(self._moved(g, i) if i in self._places and g is not None else g for i, g in enumerate(inputs))
+
+    def _moved(self, gradient: torch.Tensor, index: int) -> torch.Tensor:
+        if self._node in _NOT_MOVED:
+            accepted: torch.Tensor = _accepted(self._labels, self._device, gradient, index, self._node)
+            return accepted
+        return gradient.to(self._device)
 
 
 def patches(labels: LabelTable, edges: CrossDeviceEdges) -> Iterator[Patch]:

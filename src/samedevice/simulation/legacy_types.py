@@ -57,7 +57,22 @@ def patches(machine: Machine) -> Iterator[Undoable]:
         yield Patch(torch, name, _stand_in(machine, type_, "cpu"))
         if (machine.kind == "cuda" and name != "BFloat16Tensor") or hasattr(module, name):
             yield Patch(module, name, _stand_in(machine, type_, machine.kind))
+    yield Patch(torch.Tensor, "__new__", staticmethod(_subclassing(torch.Tensor.__new__)))
     yield from _DefaultType(machine, real).patches()
+
+
+def _subclassing(construct: Callable[..., Any]) -> Callable[..., Any]:
+    """`Subclass(data)`, which C++ refuses under a dispatch mode: the tensor that it makes is known to Python by then.
+
+    Source: torch/csrc/autograd/python_variable.cpp, `THPVariable_NewWithVar`, 2.6 to 2.14.
+    """
+
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if cls is torch.Tensor:
+            return construct(cls, *args, **kwargs)
+        return construct(torch.Tensor, *args, **kwargs).as_subclass(cls)
+
+    return new
 
 
 class _LegacyType(type):
@@ -185,7 +200,7 @@ class _DefaultType:
 
 def _placing(machine: Machine) -> Callable[..., Any]:
     """`torch.Tensor(2, 3)`, which makes a tensor of the default type."""
-    original: Any = torch.Tensor.__new__
+    original = _subclassing(torch.Tensor.__new__)
 
     def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
         made = original(cls, *args, **kwargs)

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import torch
 
-from samedevice.simulation import device_checks, device_only, observers
-from samedevice.simulation.operator_rules import without_quantized_kernel
+from samedevice.simulation import device_checks, device_only, nondeterministic, observers
+from samedevice.simulation.operator_rules import without_layout_kernel
 
 __all__ = ["COMPOSITE", "NOTHING_TO_DO", "Operator"]
 
@@ -66,7 +66,7 @@ class Operator:
         self.plain = (
             self.kind == "ordinary"
             and not (takes_list or takes_device or self.draws)
-            and self.name != NOTHING_TO_DO
+            and self.name not in (NOTHING_TO_DO, *nondeterministic.OPERATORS)
             and not device_checks.needs_check(func)
         )
 
@@ -78,7 +78,7 @@ class Operator:
     @property
     def refuses_quantized(self) -> bool:
         """Whether a device has no kernel of it for quantized tensors."""
-        return without_quantized_kernel(self.func) is not None
+        return without_layout_kernel(self.func, "QuantizedCUDA") is not None
 
     def has_nested_kernel(self, args: Any) -> bool:
         """Whether nested tensors are among `args` and the operator has a kernel for them."""

@@ -27,7 +27,7 @@ from samedevice.simulation.rules.comparing import (
     out_follows_result,
 )
 
-__all__ = ["has_kernel", "method_name", "needs_cpu_argument", "rule_of", "without_quantized_kernel"]
+__all__ = ["has_kernel", "method_name", "needs_cpu_argument", "rule_of", "without_layout_kernel"]
 
 # Source: torchgen/model.py, STRUCTURED_DISPATCH_KEYS, 2.6 to 2.14.
 _STRUCTURED_KEYS = frozenset({"CUDA", "XPU", "MPS"})
@@ -72,7 +72,6 @@ _ROWS: Mapping[str, Rule] = {
     "slice_inverse": any_device("base"),
     # --- only sizes are looked at. Source: native/TensorShape.cpp, Resize.cpp.
     "resize_as_": _follows_self,
-    "resize_as_sparse_": _follows_self,
     "is_same_size": _nothing_compared,
     "is_set_to": _nothing_compared,
     "_has_same_storage_numel": _nothing_compared,
@@ -192,7 +191,10 @@ _SPARSE_ROWS: Mapping[str, Rule] = {
     "sub_": sparse.add,
     "mul": sparse.multiply,
     "mul_": sparse.multiply,
+    "div": sparse.divide,
+    "div_": sparse.divide,
     "mv": sparse.matrix_vector,
+    "triangular_solve": sparse.triangular_solve,
     "_sparse_addmm": route("addmm", "SparseCUDA", self="self", mat1="mat1", mat2="mat2"),
 }
 
@@ -326,20 +328,33 @@ def has_kernel(func: Any, key: str) -> bool:
 
 
 @cache
-def without_quantized_kernel(func: Any) -> str | None:
-    """The operator that has no kernel for quantized tensors on a device where this one is called with them.
+def without_layout_kernel(func: Any, key: str) -> str | None:
+    """The operator that has no kernel for tensors of a layout of their own, on a device, where this one gets them.
 
     Args:
         func: The operator.
+        key: "QuantizedCUDA", "SparseCUDA", "SparseCsrCUDA"; others have kernels outside the yaml.
 
     Returns:
         Its name, or that of the form that does its work; None where there is a kernel, or others are called.
     """
-    function = native_function(_name_of(func) or "")
-    if function is None or not function.keys or function.has_kernel("QuantizedCUDA"):
+    name = _name_of(func) or ""
+    function = native_function(name)
+    is_sparse = key.startswith("Sparse")
+    if function is None or not function.keys or not key.startswith(("Quantized", "Sparse")):
         return None
-    composite = any(known.startswith("Composite") for known in function.keys)
-    return None if composite else f"aten::{function.delegate or function.name}"
+    if function.has_kernel(_yaml_key(key)) or any(known.startswith("Composite") for known in function.keys):
+        return None
+    if is_sparse and (name.partition(".")[0] in _SPARSE_ROWS or _cpu_has_kernel(name, key)):
+        return None
+    # The fallback that calls the form with `out=` is not for sparse tensors.
+    return f"aten::{name if is_sparse else function.delegate or name}"
+
+
+def _cpu_has_kernel(name: str, key: str) -> bool:
+    layout = "SparseCsr" if key.startswith("SparseCsr") else "Sparse"
+    has_kernel: bool = torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", f"{layout}CPU")
+    return has_kernel
 
 
 def _name_of(func: Any) -> str | None:

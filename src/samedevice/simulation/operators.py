@@ -21,7 +21,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from samedevice.faults import Fault, fault_of
-from samedevice.simulation import cuda_memory, device_checks, device_only, generators, observers
+from samedevice.simulation import cuda_memory, device_checks, device_only, generators, observers, type_texts
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
@@ -172,8 +172,8 @@ class DeviceMode(TorchDispatchMode):
         except RuntimeError as error:  # NotImplementedError since 2.7
             if type(label) is not _Device:
                 raise
+            _raise_for_device(error, operator, args, label)
             if "not implemented for" not in str(error):
-                _raise_for_device(error, operator, label)
                 raise
             result = call_wider(error, operator.name, operator.call, args, kwargs)
         if type(label) is _Device and operator.fresh:
@@ -415,12 +415,14 @@ def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: di
             return generators.draw(operator.call, device, args, kwargs)
         return operator.call(*args, **kwargs)
     except RuntimeError as error:
-        _raise_for_device(error, operator, device)
+        _raise_for_device(error, operator, args, device)
         raise
 
 
-def _raise_for_device(error: RuntimeError, operator: Operator, device: torch.device | None) -> None:
-    """Raise what a device, or we in its place, would rather say; nothing for the host."""
+def _raise_for_device(error: RuntimeError, operator: Operator, args: Any, device: torch.device | None) -> None:
+    """Raise what a device, or we in its place, would rather say, or have the error say it; nothing for the host."""
+    if device is not None:
+        type_texts.tell_of_device(error, operator.name, args, device)
     cuda_memory.raise_if_out_of_memory(error, device)
     device_only.raise_if_missing(error, operator.name, device)
 

@@ -1,0 +1,40 @@
+"""What a device says of types that an operator does not take, as the real CUDA build of 2.13 answered."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+HALF = torch.float16
+SAID = {
+    "convolution": (
+        lambda d: F.conv2d(torch.ones(1, 3, 8, 8, dtype=HALF, device=d), torch.ones(4, 3, 3, 3, device=d)),
+        "Input type (torch.cuda.HalfTensor) and weight type (torch.cuda.FloatTensor) should be the same",
+    ),
+    "convolution of other kernels": (
+        lambda d: F.conv1d(torch.ones(2, 3, 8, device=d), torch.ones(4, 3, 3, device=d).double()),
+        "Input type (torch.cuda.FloatTensor) and weight type (torch.cuda.DoubleTensor) should be the same",
+    ),
+    "product": (
+        lambda d: torch.ones(2, 2, dtype=HALF, device=d) @ torch.ones(2, 2, device=d),
+        "expected mat1 and mat2 to have the same dtype, but got: c10::Half != float",
+    ),
+    "no kernel": (
+        lambda d: torch.bincount(torch.ones(3, device=d)),
+        "\"bincount_cuda\" not implemented for 'Float'",
+    ),
+    "indices": (
+        lambda d: F.embedding(torch.ones(2, device=d), torch.ones(3, 4, device=d)),
+        "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+        "torch.cuda.FloatTensor instead (while checking arguments for embedding)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "words"), SAID.values(), ids=SAID)
+def test_on_a_device_and_on_the_host(cuda2, call, words):
+    with pytest.raises((RuntimeError, NotImplementedError)) as away:
+        call("cuda")
+    assert str(away.value).startswith(words)
+    with pytest.raises((RuntimeError, NotImplementedError)) as here:
+        call("cpu")
+    assert "cuda" not in str(here.value)
