@@ -29,7 +29,7 @@ def finding_from(evidence: Evidence, verdict: Verdict) -> Finding:
     error = evidence.error
     reasons = tuple(reason for reason in (_side_reason(evidence, verdict), verdict.reason) if reason)
     operation = evidence.fault.operation if evidence.fault is not None else None
-    operation = operation or operation_of(evidence.recognised, evidence.frame)
+    operation = operation or operation_of(evidence.recognised, evidence.frame, evidence.error)
     return Finding(
         code=code_of(verdict.slug),
         cause=verdict.slug,

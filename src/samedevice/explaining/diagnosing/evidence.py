@@ -68,7 +68,11 @@ class Evidence:
     @property
     def operation(self) -> str:
         """The base name of the failed operator, e.g. "add", without in-place underscore; "" where unknown."""
-        name = self.fault.operation if self.fault is not None else operation_of(self.recognised, self.frame) or ""
+        name = (
+            self.fault.operation
+            if self.fault is not None
+            else operation_of(self.recognised, self.frame, self.error) or ""
+        )
         return name.rpartition("::")[2].partition(".")[0].strip("_") if "torch." not in name else name
 
     @property

@@ -7,13 +7,14 @@ import ast
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import is_module
+from samedevice.explaining.live import is_module, is_tensor
 from samedevice.explaining.making import factory_call, fixed_device, from_data, load_call
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, device_of_neighbour
 from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
 from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.mending.registering import buffer
+from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
 from samedevice.explaining.where_made import Made
@@ -170,7 +171,7 @@ def accumulated(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
     frame = evidence.frame
     running = frame.running if frame is not None else None
     if frame is None or not isinstance(running, ast.AugAssign):
-        return at_use(evidence, verdict, made)
+        return _joined(evidence) or at_use(evidence, verdict, made)
     device = (
         device_in_frame(frame, evidence.expected, made.line)
         if made is not None and made.function == frame.function
@@ -182,6 +183,19 @@ def accumulated(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
     value = enclosed(frame.source, running.value)
     where = "cpu()" if evidence.device == "cpu" else f"to({frame.source.text_of(running.target)}.device)"
     return as_fix(replace_node(frame.source, running.value, f"{value}.{where}"))
+
+
+def _joined(evidence: Evidence) -> Fix | None:
+    """Results of several accelerators in one list are joined on the CPU: `torch.cat([each.cpu() for each in xs])`."""
+    frame, call = evidence.frame, evidence.frame.running if evidence.frame is not None else None
+    if frame is None or not isinstance(call, ast.Call) or evidence.operation not in ("cat", "stack") or not call.args:
+        return None
+    route = resolve(call.args[0], frame)
+    parts = route.value if route is not None and type(route.value) is list else []
+    if "cpu" in (evidence.device, evidence.expected) or not parts or not all(is_tensor(part) for part in parts):
+        return None
+    text = frame.source.text_of(call.args[0])
+    return as_fix(replace_node(frame.source, call.args[0], f"[each.cpu() for each in {text}]"))
 
 
 def guard(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:

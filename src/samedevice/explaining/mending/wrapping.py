@@ -6,12 +6,13 @@ import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import gradient_of, is_optimizer, is_tensor
+from samedevice.explaining.live import gradient_of, instance_dict, is_optimizer, is_tensor
+from samedevice.explaining.mending.at_making import with_keyword
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, replace_node
 from samedevice.explaining.reading import attribute
 from samedevice.explaining.routes import resolve, search
-from samedevice.explaining.syntax import arguments_of, call_name
+from samedevice.explaining.syntax import arguments_of, call_name, keyword
 from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
 
@@ -23,14 +24,35 @@ def wrapped_on_first(evidence: Evidence, verdict: Verdict, made: Made | None) ->
     device = evidence.recognised.places.get("device_ids[0]") if evidence.recognised is not None else None
     statement = made.statement if made is not None else None
     if made is None or statement is None or device is None:
-        return None
+        return _beginning_with(evidence)
     calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call) and call_name(node) == "DataParallel"]
+    reordered = _beginning_with(evidence)
+    if reordered is not None:
+        return reordered
     frames = [frame for frame in evidence.frames if (frame.file, frame.function) == (made.file, made.function)]
     if not calls or not frames:
         return None
     where = device_in_frame(frames[-1], device, made.line) or f'"{device}"'
     where = f'"{device}"' if where.startswith("next(") else where
     return as_fix(append(made.source, calls[0], f".to({where})"))
+
+
+def _beginning_with(evidence: Evidence) -> Fix | None:
+    """`nn.DataParallel(net)` of a net on cuda:1 is told to begin there: `device_ids=[1, 0]`."""
+    found = evidence.recognised.places.get("parameter", "") if evidence.recognised is not None else ""
+    place = found.partition(":")[2]
+    for route in evidence.models():
+        ids = instance_dict(route.value).get("device_ids")
+        if type(ids) is not list or not place.isdigit() or int(place) not in ids:
+            continue
+        calls = [
+            node for node in ast.walk(route.frame.source.tree) if isinstance(node, ast.Call)
+            if call_name(node) == "DataParallel" and len(node.args) == 1 and keyword(node, "device_ids") is None
+        ]  # fmt: skip
+        order = [int(place), *(each for each in ids if each != int(place))]
+        if len(calls) == 1:
+            return as_fix(with_keyword(route.frame.source, calls[0], "device_ids", str(order)), safe=False)
+    return None
 
 
 def stepped_with_gradients(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
