@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import samedevice
 from samedevice.simulation.cuda_memory import Block, CachingAllocator
 
 MIB = 1 << 20
@@ -115,3 +116,13 @@ def test_more_than_this_machine_has_is_out_of_memory_there(cuda2, make):
         make(25 * 10**14, device="cuda")
     with pytest.raises(RuntimeError, match="DefaultCPUAllocator"):
         make(25 * 10**14)
+
+
+def test_memory_of_another_kind_of_device_does_not_suffice():
+    with samedevice.simulate("xpu"), pytest.raises(torch.OutOfMemoryError) as caught:
+        torch.empty(1 << 40, device="xpu")
+    assert str(caught.value) == (
+        "XPU out of memory. Tried to allocate 4096.00 GiB. GPU 0 has a total capacity of 48.00 GiB of which 48.00 GiB "
+        "is free. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but "
+        "unallocated. Please use `empty_cache` to release all unoccupied cached memory."
+    )

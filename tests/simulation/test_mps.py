@@ -150,3 +150,29 @@ def test_its_module_answers_or_refuses_in_one_sentence(mps):
     if hasattr(torch.mps, "compile_shader"):
         with pytest.raises(NotSimulated, match=r"^torch\.mps\.compile_shader has no counterpart"):
             torch.mps.compile_shader("kernel void f() {}")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.ones(2, dtype=torch.complex128, device="mps"),
+        lambda: torch.ones(2, dtype=torch.complex128).to("mps"),
+        lambda: torch.ones(2, device="mps").to(torch.complex128),
+    ],
+)
+def test_wide_complex_numbers_are_refused(mps, make):
+    words = "^Trying to convert ComplexDouble to the MPS backend but it does not have support for that dtype.$"
+    with pytest.raises(TypeError, match=words):
+        make()
+    assert torch.ones(2, dtype=torch.complex64, device="mps").is_mps
+
+
+def test_memory_that_does_not_suffice(mps):
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 40, device="mps")
+    assert type(caught.value) is RuntimeError
+    assert str(caught.value) == (
+        "MPS backend out of memory (MPS allocated: 0 bytes, other allocations: 0 bytes, max allowed: 48.00 GiB). Tried "
+        "to allocate 4096.00 GiB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for "
+        "memory allocations (may cause system failure)."
+    )

@@ -29,6 +29,11 @@ _MANUAL = (
     f"https://{'docs.pytorch' if torch_version() >= (2, 9) else 'pytorch'}.org/docs/stable/notes/cuda.html"
     "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf"
 )
+_ADVICE = (
+    "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+    f"fragmentation.  See documentation for Memory Management  ({_MANUAL})"
+)
+_XPU_ADVICE = "Please use `empty_cache` to release all unoccupied cached memory."
 _HOST_REFUSED = re.compile(
     r"DefaultCPUAllocator: (?:can't allocate|not enough) memory: you tried to allocate (\d+) bytes"
 )
@@ -150,10 +155,7 @@ class CachingAllocator:
         Raises:
             torch.OutOfMemoryError: the device, or the part of it that may be used, is too small.
         """
-        if pool is self.small:
-            segment = _SMALL_SEGMENT
-        else:
-            segment = _LARGE_SEGMENT if size < _SEPARATE else -(-size // _ROUND_LARGE) * _ROUND_LARGE
+        segment = _segment(size)
         if self.all.reserved.current + segment > self.allowed:
             # The new block is counted already.
             self.empty_cache()
@@ -176,18 +178,25 @@ class CachingAllocator:
     def out_of_memory(self, size: int, allocated: int) -> Exception:
         """The error for `size` bytes that cannot be had beside those that are allocated.
 
-        Source: c10/cuda/CUDACachingAllocator.cpp, 2.6 to 2.14; what the real CUDA build of 2.13 answered.
+        Source: c10/cuda/CUDACachingAllocator.cpp, 2.6 to 2.14, as the real CUDA build of 2.13 answered;
+        c10/xpu/XPUCachingAllocator.cpp, 2.13; aten/src/ATen/mps/MPSAllocator.mm, 2.6 to 2.13.
         """
         self.refusals += 1
+        if self.kind == "mps":
+            return RuntimeError(
+                f"MPS backend out of memory (MPS allocated: {_format(allocated)}, other allocations: 0 bytes, max "
+                f"allowed: {_format(self.allowed)}). Tried to allocate {_format(size)} on private pool. Use "
+                "PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations (may cause system "
+                "failure)."
+            )
         limited = "" if self.fraction == 1.0 else f" {_format(self.allowed)} allowed;"
         unallocated = max(0, self.all.reserved.current - allocated)
+        asked = _segment(size) if self.kind == "xpu" else size
         return torch.OutOfMemoryError(
-            f"{self.kind.upper()} out of memory. Tried to allocate {_format(size)}. GPU {self.index} has a total "
+            f"{self.kind.upper()} out of memory. Tried to allocate {_format(asked)}. GPU {self.index} has a total "
             f"capacity of {_format(self.total)} of which {_format(self.free)} is free.{limited} Of the allocated "
             f"memory {_format(allocated)} is allocated by PyTorch, and {_format(unallocated)} is reserved by "
-            "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  "
-            f"See documentation for Memory Management  ({_MANUAL})"
+            f"PyTorch but unallocated. {_XPU_ADVICE if self.kind == 'xpu' else _ADVICE}"
         )
 
     def empty_cache(self) -> None:
@@ -239,6 +248,13 @@ class CachingAllocator:
             **{name: _parts(0, 0, 0) for name in oversize},
             **{name: {pool: dict(figures[name]) for pool, figures in pools.items()} for name in pools["all"]},
         }
+
+
+def _segment(size: int) -> int:
+    """Bytes that are reserved for a block, as `get_allocation_size` says."""
+    if size <= _SMALL:
+        return _SMALL_SEGMENT
+    return _LARGE_SEGMENT if size < _SEPARATE else -(-size // _ROUND_LARGE) * _ROUND_LARGE
 
 
 def _format(size: int) -> str:

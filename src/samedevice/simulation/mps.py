@@ -1,8 +1,10 @@
-"""What Apple's devices alone refuse or take: no float64, one device whatever the index, `linear` with words of its own.
+"""What Apple's devices alone refuse or take: no float64 nor complex128, one device whatever the index, `linear` with
+words of its own.
 
 `messages` has the words; labels are given by others. Nothing here runs for another kind of device.
 
-Source: aten/src/ATen/mps/EmptyTensor.cpp, MPSGuardImpl.h, native/mps/operations/Linear.mm, 2.6 to 2.14.
+Source: aten/src/ATen/mps/EmptyTensor.cpp, MPSGuardImpl.h, native/mps/OperationUtils.mm and operations/Linear.mm, 2.6 to
+2.14.
 """
 
 from __future__ import annotations
@@ -30,12 +32,15 @@ def refuse_double(labels: LabelTable) -> Callable[[torch.Tensor, torch.dtype], N
         labels: where tensors are.
 
     Returns:
-        Raises a TypeError, in PyTorch's words, where the dtype is float64.
+        Raises a TypeError, in PyTorch's words, where the dtype is float64 or complex128.
     """
 
     def check(tensor: torch.Tensor, dtype: torch.dtype) -> None:
         if dtype is torch.float64:
             raise refuse("mps-float64", "aten::_to_copy", [("self", tensor)], labels)
+        if dtype is torch.complex128:
+            name = "ComplexDouble"
+            raise TypeError(f"Trying to convert {name} to the MPS backend but it does not have support for that dtype.")
 
     return check
 
