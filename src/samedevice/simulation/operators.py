@@ -21,7 +21,15 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from samedevice.faults import Fault, fault_of
-from samedevice.simulation import cuda_memory, device_checks, device_only, generators, observers, type_texts
+from samedevice.simulation import (
+    cuda_memory,
+    device_checks,
+    device_only,
+    generators,
+    nondeterministic,
+    observers,
+    type_texts,
+)
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
@@ -288,6 +296,8 @@ class DeviceMode(TorchDispatchMode):
             device = self._check(operator, args, kwargs if explicit else _without_device(kwargs))
             if operator.name == NOTHING_TO_DO:
                 return None
+            if away is not None:
+                nondeterministic.check(operator.name, away, args, kwargs)
         result = _call(operator, explicit or device, args, kwargs)
         if operator.fresh:
             self._place(operator, result, args, explicit or device or floating)
@@ -416,7 +426,9 @@ def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: di
         return operator.call(*args, **kwargs)
     except RuntimeError as error:
         _raise_for_device(error, operator, args, device)
-        raise
+        if device is None or "not implemented for" not in str(error):
+            raise
+        return call_wider(error, operator.name, operator.call, args, kwargs)
 
 
 def _raise_for_device(error: RuntimeError, operator: Operator, args: Any, device: torch.device | None) -> None:
