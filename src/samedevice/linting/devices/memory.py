@@ -64,9 +64,16 @@ class Memory:
 
     def join(self, undone: Writes, done: Writes) -> None:
         """The state after two branches: `undone` holds the first one's writes, `done` those of the second, in force."""
+        names = []
         for key in undone.keys() | done.keys():
             target, name, before, first = undone.get(key) or (*done[key][:3], done[key][2])
             second = done[key][3] if key in done else before
+            if isinstance(target, dict):
+                names.append((target, name, first, second))
+            else:
+                self._set(target, name, _join_slots(name, first, second))
+        # What names stand for is joined by what is in it, which by now is what the branches made of it.
+        for target, name, first, second in names:
             self._set(target, name, _join_slots(name, first, second))
 
     def _set(self, target: Any, key: Any, value: Any) -> None:
