@@ -28,7 +28,7 @@ from samedevice.explaining.live import (
     namespace_of,
     tensors_of_module,
 )
-from samedevice.explaining.making import fixed_device
+from samedevice.explaining.making import factory_call, fixed_device, from_data
 from samedevice.explaining.routes import Route, Step, resolve
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import bindings_of, call_name, is_discarded_move, is_forgotten_move, move_calls
@@ -142,7 +142,8 @@ def in_source(suspect: Suspect) -> Made | None:
     if entry is not None:
         return entry
     if suspect.binding is not None:
-        return Made(suspect.frame.file, suspect.binding.line, suspect.frame.function)
+        helped = _in_helper(suspect)
+        return helped or Made(suspect.frame.file, suspect.binding.line, suspect.frame.function)
     enclosing = _in_enclosing(suspect)
     if enclosing is not None:
         return enclosing
@@ -159,6 +160,25 @@ def in_source(suspect: Suspect) -> Made | None:
             suspect.frame.file, suspect.node.lineno, suspect.frame.function
         )
     return None
+
+
+def _in_helper(suspect: Suspect) -> Made | None:
+    """The line of a helper in the same file that makes, on a device of its own choice, all that it returns."""
+    binding, source = suspect.binding, suspect.frame.source
+    value = binding.value if binding is not None and not binding.loop else None
+    functions = list(source.functions_named(call_name(value))) if isinstance(value, ast.Call) else []
+    if len(functions) != 1 or isinstance(functions[0], ast.Lambda):
+        return None
+    returned = [node for node in ast.walk(functions[0]) if isinstance(node, ast.Return) and node.value is not None]
+    statement: ast.AST | None = returned[0] if len(returned) == 1 else None
+    if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name):
+        bound = bindings_of(statement.value.id, functions[0])
+        statement = bound[0].node if len(bound) == 1 else None
+    chooses = statement is not None and (
+        factory_call(statement, source) or from_data(statement, source) or fixed_device(statement, outermost=True)
+    )
+    line = getattr(statement, "lineno", 0)
+    return Made(suspect.frame.file, line, functions[0].name) if chooses else None
 
 
 def _in_enclosing(suspect: Suspect) -> Made | None:
