@@ -109,8 +109,8 @@ def _group_type(c10d: Any, name: str) -> Any:
     class Group(c10d.ProcessGroupGloo):  # type: ignore[misc]
         """The backend of a simulated machine."""
 
-        def __init__(self, store: Any, rank: int, size: int, options: Any) -> None:
-            super().__init__(store, rank, size, timeout=options._timeout)
+        def __init__(self, store: Any, rank: int, size: int, options: Any = None) -> None:
+            super().__init__(store, rank, size, timeout=(options or Options())._timeout)
 
         def _shutdown(self) -> None:
             """Gloo's connections close when the group is dropped."""

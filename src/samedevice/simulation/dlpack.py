@@ -58,7 +58,10 @@ def patches(machine: Machine, labels: LabelTable) -> Iterator[Patch]:
     for name in ("_to_dlpack", "_to_dlpack_versioned"):
         if hasattr(torch._C, name):
             yield Patch(torch._C, name, _exporting(machine, labels, code, getattr(torch._C, name)))
-    yield Patch(torch._C, "_from_dlpack", _importing(machine, labels, code, torch._C._from_dlpack))
+    # torch.utils.dlpack has a name of its own for it up to 2.8.
+    for owner in (torch._C, torch.utils.dlpack):
+        if hasattr(owner, "_from_dlpack"):
+            yield Patch(owner, "_from_dlpack", _importing(machine, labels, code, owner._from_dlpack))
     for owner in (torch, torch.utils.dlpack):
         if hasattr(owner, "to_dlpack"):
             yield Patch(owner, "to_dlpack", _exporting(machine, labels, code, owner.to_dlpack))
