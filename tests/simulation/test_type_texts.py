@@ -38,3 +38,27 @@ def test_on_a_device_and_on_the_host(cuda2, call, words):
     with pytest.raises((RuntimeError, NotImplementedError)) as here:
         call("cpu")
     assert "cuda" not in str(here.value)
+
+
+PRODUCTS = {
+    "addmm_cuda": lambda x: x @ x,
+    "baddbmm_cuda": lambda x: torch.einsum("ij,jk", x, x),
+    "addmv_impl_cuda": lambda x: x @ x[0],
+    "dot": lambda x: torch.dot(x[0], x[0]),
+    "im2col_out_cuda": lambda x: F.unfold(x[None, None], 1),
+}
+
+
+@pytest.mark.parametrize(("kernel", "product"), PRODUCTS.items(), ids=PRODUCTS)
+def test_products_of_integers(cuda2, kernel, product):
+    x = torch.ones(2, 2, dtype=torch.int32)
+    product(x)
+    with pytest.raises(NotImplementedError) as refused:
+        product(x.cuda(1))
+    assert str(refused.value) == f"\"{kernel}\" not implemented for 'Int'"
+    assert product(x.float().cuda(1)).device == torch.device("cuda:1")
+
+
+def test_a_product_without_elements_and_an_outer_one(cuda2):
+    x = torch.ones(2, 2, dtype=torch.long, device="cuda")
+    assert (x[:0] @ x).device == torch.outer(x[0], x[0]).device == torch.device("cuda:0")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 
-from samedevice.simulation import device_checks, device_only, nondeterministic, observers
+from samedevice.simulation import device_checks, device_only, nondeterministic, observers, type_texts
 from samedevice.simulation.operator_rules import without_layout_kernel
 
 __all__ = ["COMPOSITE", "NOTHING_TO_DO", "Operator"]
@@ -52,6 +52,8 @@ class Operator:
         self.func = func
         self.name: str = schema.name
         self.call = func._op if schema.overload_name else device_only.KERNELS.get(self.name, func._op)
+        if self.name in type_texts.WITHOUT_INTEGERS:
+            self.call = type_texts.floats_only(self.call, type_texts.WITHOUT_INTEGERS[self.name])
         self.positions = tuple(
             i for i, kind in enumerate(types) if kind in ("Tensor", "Optional[Tensor]") and not arguments[i].kwarg_only
         )

@@ -1,6 +1,6 @@
-"""What a CUDA operator says of types that it does not take, where the CPU's words, which were raised, are others.
+"""Types that an operator does not take on CUDA: what it says where the CPU has other words, or takes them.
 
-Only the words are changed; whether an operator takes a type is decided by the CPU (and by `wider.py`).
+What only the CPU takes is integers in products; that only a device takes a type is `wider.py`'s.
 
 Source: as the real CUDA build of 2.13 answered; for convolutions aten/src/ATen/native/Convolution.cpp.
 """
@@ -8,21 +8,64 @@ Source: as the real CUDA build of 2.13 answered; for convolutions aten/src/ATen/
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-__all__ = ["tell_of_device"]
+from samedevice.simulation import labels
+
+__all__ = ["WITHOUT_INTEGERS", "floats_only", "tell_of_device"]
+
+_PRODUCTS = {
+    "addmm_cuda": ("mm", "addmm", "addmm_", "addbmm", "addbmm_"),
+    "baddbmm_cuda": ("bmm", "baddbmm", "baddbmm_"),
+    "addmv_impl_cuda": ("mv", "addmv", "addmv_"),
+    "dot": ("dot", "vdot"),
+    "avg_pool2d_out_cuda_frame": ("avg_pool2d",),
+    "im2col_out_cuda": ("im2col",),
+}
+WITHOUT_INTEGERS = {f"aten::{name}": kernel for kernel, names in _PRODUCTS.items() for name in names}
+"""Operator -> how its kernel on CUDA, which has no integers, calls itself."""
+_INTEGERS = {
+    torch.int64: "Long",
+    torch.int32: "Int",
+    torch.int16: "Short",
+    torch.int8: "Char",
+    torch.uint8: "Byte",
+    torch.bool: "Bool",
+}
 
 _LEGACY_TYPE = re.compile(r"\btorch\.(?=[A-Z]\w*Tensor\b)")
 _CHANGES = (
     (_LEGACY_TYPE, "torch.cuda."),
     (re.compile(r" or input should be a MKLDNN tensor and weight is a dense tensor"), ""),
     (re.compile(r"^expected m1 and m2 to have the same dtype"), "expected mat1 and mat2 to have the same dtype"),
-    (re.compile(r'_cpu" not implemented for '), '_cuda" not implemented for '),
+    (re.compile(r'_(?:impl_)?cpu_?" not implemented for '), '_cuda" not implemented for '),
 )
 _CONVOLUTIONS = ("aten::convolution", "aten::_convolution")
 _TYPES_DIFFER = "expected scalar type"
+
+
+def floats_only(call: Callable[..., Any], kernel: str) -> Callable[..., Any]:
+    """An operator of `WITHOUT_INTEGERS`, called as a CUDA device has it.
+
+    Args:
+        call: calls it on the CPU.
+        kernel: what the kernel calls itself.
+
+    Returns:
+        `call`, which refuses integers that are said to be on a CUDA device. Nothing runs where there is no element.
+    """
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        result = call(*args, **kwargs)
+        integer = _INTEGERS.get(result.dtype)
+        if integer and args[0].numel() and result.numel() and labels.device_so_far(args[0]).type == "cuda":
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{integer}'")
+        return result
+
+    return called
 
 
 def tell_of_device(error: RuntimeError, name: str, args: Any, device: torch.device) -> None:
