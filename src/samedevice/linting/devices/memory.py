@@ -65,7 +65,7 @@ class Memory:
     def join(self, undone: Writes, done: Writes) -> None:
         """The state after two branches: `undone` holds the first one's writes, `done` those of the second, in force."""
         names = []
-        for key in undone.keys() | done.keys():
+        for key in dict.fromkeys([*undone, *done]):
             target, name, before, first = undone.get(key) or (*done[key][:3], done[key][2])
             second = done[key][3] if key in done else before
             if isinstance(target, dict):
