@@ -23,7 +23,6 @@ _PRODUCTS = {
     "addmv_impl_cuda": ("mv", "addmv", "addmv_"),
     "dot": ("dot", "vdot"),
     "avg_pool2d_out_cuda_frame": ("avg_pool2d",),
-    "im2col_out_cuda": ("im2col",),
 }
 WITHOUT_INTEGERS = {f"aten::{name}": kernel for kernel, names in _PRODUCTS.items() for name in names}
 """Operator -> how its kernel on CUDA, which has no integers, calls itself."""
