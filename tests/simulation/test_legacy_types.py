@@ -104,3 +104,21 @@ def test_subclasses_are_constructed_where_their_data_is(cuda2, kind, device):
 def test_subclasses_take_arguments_of_their_own(cuda2):
     assert Tagged([1.0], tag=3).tag == 3
     assert Tagged(torch.ones(1, device="cuda"), tag=3).data_ptr() != 0
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated")
+def test_sparse_types(cuda2):
+    places, values = torch.tensor([[0, 1]]), torch.ones(2)
+    types = torch.cuda.sparse.FloatTensor, torch.sparse.FloatTensor
+    for type_ in types:
+        assert (type_.dtype, type_.is_sparse, type_.layout) == (torch.float32, True, torch.sparse_coo)
+        assert type_(places.cuda(1), values.cuda(1), torch.Size([2])).device == torch.device("cuda:1")
+        assert type_(places, values).device.type == "cpu", "a sparse tensor is where its parts are"
+    assert torch.cuda.sparse.FloatTensor(2, 2).device == torch.device("cuda:0")
+    assert torch.sparse.FloatTensor(2, 2).device.type == "cpu"
+    here = torch.eye(2).to_sparse()
+    there = here.type(torch.cuda.sparse.FloatTensor)
+    assert (there.device, there.type()) == (torch.device("cuda:0"), "torch.cuda.sparse.FloatTensor")
+    assert [isinstance(x, type_) for x in (here, there) for type_ in types] == [False, True, True, False]
+    assert not isinstance(torch.eye(2, device="cuda"), torch.cuda.sparse.FloatTensor)
+    assert not isinstance(there, torch.cuda.sparse.DoubleTensor)

@@ -57,8 +57,19 @@ def patches(machine: Machine) -> Iterator[Undoable]:
         yield Patch(torch, name, _stand_in(machine, type_, "cpu"))
         if (machine.kind == "cuda" and name != "BFloat16Tensor") or hasattr(module, name):
             yield Patch(module, name, _stand_in(machine, type_, machine.kind))
+    yield from _sparse(machine)
     yield Patch(torch.Tensor, "__new__", staticmethod(_subclassing(torch.Tensor.__new__)))
     yield from _DefaultType(machine, real).patches()
+
+
+def _sparse(machine: Machine) -> Iterator[Undoable]:
+    """`torch.sparse.FloatTensor` and its kin, and those of the simulated kind, where PyTorch has a module for them."""
+    module = getattr(getattr(torch, machine.kind, None), "sparse", None)
+    for name in [f"{name}Tensor" for name in _NAMES if hasattr(torch.sparse, f"{name}Tensor")]:
+        real = getattr(torch.sparse, name)
+        yield Patch(torch.sparse, name, _stand_in(machine, real, "cpu", _SparseType))
+        if hasattr(module, name):
+            yield Patch(module, name, _stand_in(machine, real, machine.kind, _SparseType))
 
 
 def _subclassing(construct: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,7 +105,7 @@ class _LegacyType(type):
         return (
             isinstance(instance, torch.Tensor)
             and instance.dtype is cls.dtype
-            and instance.layout is torch.strided
+            and instance.layout is cls.layout
             and instance.device.type == cls.kind
         )
 
@@ -135,8 +146,23 @@ def type_refusal(dtype: torch.dtype, kind: str, given: torch.Tensor) -> TypeErro
     return TypeError(f"expected {expected} (got {got})")
 
 
-def _stand_in(machine: Machine, real: Any, kind: str) -> _LegacyType:
-    type_ = _LegacyType(real.__name__, (), {"__module__": "torch" if kind == "cpu" else f"torch.{kind}"})
+class _SparseType(_LegacyType):
+    """A legacy type of sparse tensors, which are where their parts are."""
+
+    layout = torch.sparse_coo
+    is_sparse = True
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> torch.Tensor:
+        made: torch.Tensor = cls.real(*args, **kwargs)
+        if cls.kind != "cpu" and not any(isinstance(part, torch.Tensor) for part in args):
+            cls.machine.initialise()
+            labels.set_device(made, cls.machine.current_device)
+        return made
+
+
+def _stand_in(machine: Machine, real: Any, kind: str, meta: type[_LegacyType] | None = None) -> _LegacyType:
+    parent = real.__module__ if kind == "cpu" else real.__module__.replace("torch", f"torch.{kind}", 1)
+    type_ = (meta or _LegacyType)(real.__name__, (), {"__module__": parent})
     type_.machine, type_.real, type_.kind, type_.dtype = machine, real, kind, real.dtype
     return type_
 
