@@ -943,6 +943,284 @@ MENDS = {
             "d = torch.cdist(boxes[:, :2], self.centers.to(boxes.device))",
         ],
     ),
+    "metadata beside an image that is moved": (
+        """
+        class CFG:
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+        class PetNet(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cnn = nn.Conv2d(3, 4, 3)
+                self.fc = nn.Linear(4 + 5, 1)
+
+            def forward(self, image, meta):
+                x = self.cnn(image).mean((2, 3))
+                x = torch.cat([x, meta], dim=1)
+                return self.fc(x)
+
+        def train_fn(loader, model):
+            for step, batch in enumerate(loader):
+                image = batch["image"].to(CFG.device, non_blocking=True)
+                meta = batch["meta"]
+                model(image, meta).sum().backward()
+
+        rows = [{"image": torch.randn(3, 8, 8), "meta": torch.randn(5)} for _ in range(4)]
+        train_fn(torch.utils.data.DataLoader(rows, batch_size=2), PetNet().to(CFG.device))
+        """,
+        [
+            'meta = batch["meta"].to(CFG.device, non_blocking=True)',
+        ],
+    ),
+    "labels that the validation loop forgets": (
+        """
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = nn.Linear(4, 3).to(device)
+        test = [(torch.randn(8, 4), torch.randint(0, 3, (8,))) for _ in range(2)]
+        correct = 0
+        with torch.no_grad():
+            for X, y in test:
+                X = X.to(device)
+                pred = net(X).argmax(1)
+                correct += (pred == y).sum().item()
+        """,
+        [
+            "y = y.to(device)",
+        ],
+    ),
+    "targets of a detector, a list of dicts": (
+        """
+        class Detector(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(8, 4)
+
+            def forward(self, images, targets):
+                boxes = self.head(torch.stack(images))
+                losses = []
+                for box, t in zip(boxes, targets):
+                    losses.append((box - t["boxes"]).abs().sum())
+                return torch.stack(losses).sum()
+
+        device = torch.device("cuda")
+        model = Detector().to(device)
+        images = [torch.rand(8) for _ in range(2)]
+        targets = [{"boxes": torch.rand(3, 4), "labels": torch.ones(3)} for _ in range(2)]
+        for _ in range(2):
+            images = [image.to(device) for image in images]
+            model(images, targets).backward()
+        """,
+        [
+            "targets = [{k: v.to(device) for k, v in t.items()} for t in targets]",
+        ],
+    ),
+    "a schedule kept by an object that knows its device": (
+        """
+        class Diffusion:
+            def __init__(self, steps=50, device="cuda"):
+                self.device = device
+                self.beta = torch.linspace(1e-4, 0.02, steps)
+                self.alpha_hat = torch.cumprod(1.0 - self.beta, dim=0)
+
+            def noise(self, x, t):
+                scale = torch.sqrt(self.alpha_hat[t])[:, None]
+                return scale * x + torch.sqrt(1 - self.alpha_hat[t])[:, None] * torch.randn_like(x)
+
+        diffusion = Diffusion()
+        x = torch.randn(4, 3, device="cuda")
+        diffusion.noise(x, torch.randint(0, 50, (4,), device="cuda"))
+        """,
+        [
+            "self.alpha_hat = torch.cumprod(1.0 - self.beta, dim=0).to(device)",
+        ],
+    ),
+    "an adjacency that a method normalises": (
+        """
+        class GCN(nn.Module):
+            def __init__(self, adj, d, c):
+                super().__init__()
+                self.adj = adj
+                self.lin = nn.Linear(d, c)
+
+            def normalised(self):
+                return self.adj / self.adj.sum(1, keepdim=True)
+
+            def forward(self, x):
+                adj = self.normalised()
+                return adj @ self.lin(x)
+
+        adj = torch.ones(6, 6)
+        model = GCN(adj, 4, 3).to("cuda")
+        model(torch.randn(6, 4).to("cuda")).sum().backward()
+        """,
+        [
+            'self.register_buffer("adj", adj, persistent=False)',
+        ],
+    ),
+    "a variance that a distribution is given": (
+        """
+        class ActorCritic(nn.Module):
+            def __init__(self, o, a):
+                super().__init__()
+                self.actor = nn.Linear(o, a)
+                self.action_var = torch.full((a,), 0.36)
+
+            def act(self, s):
+                dist = torch.distributions.Normal(self.actor(s), self.action_var.sqrt())
+                return dist.sample()
+
+        policy = ActorCritic(4, 2).to("cuda")
+        policy.act(torch.randn(4, device="cuda"))
+        """,
+        [
+            'self.register_buffer("action_var", torch.full((a,), 0.36), persistent=False)',
+        ],
+    ),
+    "a teacher hidden from the module that holds it": (
+        """
+        class Distiller(nn.Module):
+            def __init__(self, teacher, student):
+                super().__init__()
+                self.__dict__["teacher"] = teacher
+                self.student = student
+
+            def forward(self, x):
+                with torch.no_grad():
+                    t = self.teacher(x)
+                return F.mse_loss(self.student(x), t)
+
+        def build(width):
+            return nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Linear(width, 4))
+
+        teacher = build(32)
+        d = Distiller(teacher, build(8))
+        d.cuda()
+        d(torch.randn(4, 8).cuda()).backward()
+        """,
+        [
+            "teacher = build(32).cuda()",
+        ],
+    ),
+    "a target for a model in parts": (
+        """
+        class TwoStage(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.stage1 = nn.Linear(8, 16).to("cuda:0")
+                self.head = nn.Linear(16, 4).to("cuda:1")
+
+            def forward(self, x):
+                return self.head(self.stage1(x.to("cuda:0")).to("cuda:1"))
+
+        model = TwoStage()
+        x, t = torch.randn(4, 8), torch.randint(0, 4, (4,))
+        F.cross_entropy(model(x), t.to("cuda:0")).backward()
+        """,
+        [
+            'F.cross_entropy(model(x), t.to("cuda:1")).backward()',
+        ],
+    ),
+    "a target that is sent where the output is not": (
+        """
+        model = nn.Linear(4, 3).to("cuda:1")
+        for x, target in [(torch.randn(5, 4), torch.randint(0, 3, (5,)))]:
+            out = model(x.to("cuda:1"))
+            loss = F.cross_entropy(out, target.to("cuda:0"))
+        """,
+        [
+            "loss = F.cross_entropy(out, target.to(out.device))",
+        ],
+    ),
+    "a bias table that is filled on the CPU": (
+        """
+        class Attention(nn.Module):
+            def __init__(self, dim):
+                super().__init__()
+                self.proj = nn.Linear(dim, dim)
+                self.bias = {}
+
+            def get_bias(self, n):
+                if n not in self.bias:
+                    i = torch.arange(n)
+                    self.bias[n] = -(i[None] - i[:, None]).abs().float()
+                return self.bias[n]
+
+            def forward(self, x):
+                x = self.proj(x)
+                return (x @ x.transpose(-1, -2) + self.get_bias(x.size(1))).softmax(-1) @ x
+
+        Attention(8).to("cuda")(torch.rand(2, 5, 8, device="cuda")).sum().backward()
+        """,
+        [
+            "i = torch.arange(n, device=next(self.parameters()).device)",
+        ],
+    ),
+    "labels mixed by a function of a script": (
+        """
+        def mix(x, y):
+            onehot = torch.eye(5)[y]
+            return x, 0.5 * onehot + 0.5 * onehot.flip(0)
+
+        if __name__ == "__main__":
+            device = "cuda:0"
+            mix(torch.rand(4, 3, device=device), torch.randint(0, 5, (4,), device=device))
+        """,
+        [
+            "onehot = torch.eye(5, device=x.device)[y]",
+        ],
+    ),
+    "a generator from a helper, given to a loader": (
+        """
+        from torch.utils.data import DataLoader
+
+        def seeded(seed, device):
+            g = torch.Generator(device=device)
+            g.manual_seed(seed)
+            return g
+
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        g = seeded(0, device)
+        for x in DataLoader(torch.randn(8, 3), batch_size=2, shuffle=True, generator=g):
+            pass
+        """,
+        [
+            'g = seeded(0, "cpu")',
+        ],
+    ),
+    "scores of several GPUs, joined at the end": (
+        """
+        class Worker:
+            def __init__(self, rank):
+                self.device = torch.device("cuda", rank)
+                self.model = nn.Linear(4, 2).to(self.device)
+                self.scores = []
+
+            @torch.no_grad()
+            def process(self, x):
+                self.scores.append(self.model(x.to(self.device)))
+
+        workers = [Worker(rank) for rank in range(2)]
+        for worker in workers:
+            worker.process(torch.randn(3, 4))
+        merged = [score for worker in workers for score in worker.scores]
+        print(torch.cat(merged).mean())
+        """,
+        [
+            "print(torch.cat([each.cpu() for each in merged]).mean())",
+        ],
+    ),
+    "DataParallel around a model on the second GPU": (
+        """
+        gpu = 1
+        device = torch.device(f"cuda:{gpu}")
+        model = nn.Linear(4, 2).to(device)
+        model = nn.DataParallel(model)
+        model(torch.randn(6, 4).to(device)).sum().backward()
+        """,
+        [
+            "model = nn.DataParallel(model, device_ids=[1, 0])",
+        ],
+    ),
 }
 
 

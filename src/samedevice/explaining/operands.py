@@ -216,8 +216,15 @@ def _is_tensor(node: ast.expr, frame: UserFrame) -> bool:
 def _could_be(node: ast.expr, one: Seen, frame: UserFrame) -> bool:
     if isinstance(node, ast.Call) and is_move(node) and (target := _moved_to(node, frame)):
         return one.device.startswith(target)
-    devices = {device_of_route(leaf) for leaf in lending(node, frame)}
+    devices = {device for leaf in lending(node, frame) for device in _devices_of(leaf)}
     return not devices or one.device in devices
+
+
+def _devices_of(leaf: Route) -> set[str]:
+    """Where the tensor is, or any parameter of the module: what one in parts returns may be on each of its devices."""
+    if is_tensor(leaf.value):
+        return {device_of(leaf.value)}
+    return {device_of(tensor) for _, _, tensor in tensors_of_module(leaf.value)} or {""}
 
 
 def _may_be_tensor(node: ast.expr, frame: UserFrame) -> bool:

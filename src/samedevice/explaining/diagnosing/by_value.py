@@ -70,7 +70,7 @@ def _default_device(evidence: Evidence) -> Verdict | None:
     for made, part in ((evidence.made, _making_expression(evidence)), (evidence.root, None)):
         if made is None or made.event in ("moved", "loaded") or _comes_from_a_loop(evidence, made):
             continue
-        if made.function in ("", "<module>") and not _in_loop(made):
+        if made.source.function_at(made.line) is None and not _in_loop(made):  # a comprehension has a frame of its own
             continue
         call = _default_call(part or made.statement, made.source)
         if call is not None:

@@ -40,13 +40,14 @@ def moved_beside(evidence: Evidence) -> Fix | None:
     binding = binding_of(name, frame) if name.isidentifier() else None
     if binding is None or binding.line >= running.lineno or not _is_wrong(name, frame, evidence):
         return None
-    sister = _sister(frame, evidence.expected, binding.line)
-    move = _suffix(frame, sister) if sister is not None else None
     node = binding.node
     single = isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+    sister = _sister(frame, evidence.expected, 0 if single else binding.line)
+    move = _suffix(frame, sister) if sister is not None else None
     if here and single and isinstance(node, ast.Assign) and not list(move_calls(node.value)):
         return _where_bound(node.value, frame, move or _plain(frame, evidence.expected, node.lineno))
-    if sister is not None and move is not None and (following := _after(frame, sister)) is not None:
+    behind = sister is not None and sister.lineno >= binding.line
+    if sister is not None and behind and move is not None and (following := _after(frame, sister)) is not None:
         return as_fix(insert_before(frame.source, following, f"{name} = {name}{move}"))
     move = _plain(frame, evidence.expected, frame.line)
     return as_fix(insert_before(frame.source, running, f"{name} = {name}{move}")) if here and move else None
