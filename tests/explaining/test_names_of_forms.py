@@ -647,8 +647,8 @@ ROWS = {
         "positions",
         """
         def make(n):
-            return torch.arange(n)  # culprit recorded
-        positions = make(3)  # culprit bare
+            return torch.arange(n)  # culprit
+        positions = make(3)
         out = A + positions  # fault
         """,
     ),
