@@ -426,7 +426,7 @@ def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: di
         return operator.call(*args, **kwargs)
     except RuntimeError as error:
         _raise_for_device(error, operator, args, device)
-        if device is None or "not implemented for" not in str(error):
+        if device is None or device.type == "cpu" or "not implemented for" not in str(error):
             raise
         return call_wider(error, operator.name, operator.call, args, kwargs)
 
