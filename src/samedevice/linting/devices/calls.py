@@ -11,6 +11,7 @@ from samedevice.linting.devices import (
     branches,
     container_methods,
     library_functions,
+    method_tables,
     module_calls,
     module_methods,
     modules,
@@ -20,13 +21,12 @@ from samedevice.linting.devices import (
     tensor_methods,
     torch_functions,
 )
+from samedevice.linting.devices import arguments as passing
 from samedevice.linting.devices.facts import MoveDiscarded, Operand
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Frame, Machine
 from samedevice.linting.devices.places import CPU, Cell, Certainty, Location, difference, resolve
-from samedevice.linting.devices.sequences import element_of, sequence
 from samedevice.linting.devices.values import (
-    NOTHING,
     UNKNOWN,
     Accelerator,
     Class,
@@ -54,46 +54,7 @@ def evaluate_call(machine: Machine, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Name) and node.func.id == "super":
         return _super(machine)
     callee = machine.evaluate(node.func)
-    return call(machine, callee, _arguments(machine, node), node)
-
-
-def _arguments(machine: Machine, node: ast.Call) -> Arguments:
-    found = Arguments()
-    for part in node.args:
-        if isinstance(part, ast.Starred):
-            inner = machine.evaluate(part.value)
-            if isinstance(inner, Sequence) and inner.items is not None:
-                found.positional.extend(inner.items)
-                found.nodes.extend([part.value] * len(inner.items))
-            else:
-                found.complete = False
-                found.positional.append(element_of(machine, inner, part))
-                found.nodes.append(part.value)
-            continue
-        found.positional.append(machine.evaluate(part))
-        found.nodes.append(part)
-    for keyword in node.keywords:
-        value = machine.evaluate(keyword.value)
-        if keyword.arg is not None:
-            found.keywords[keyword.arg] = value
-            found.keyword_nodes[keyword.arg] = keyword.value
-        else:
-            _expand_keywords(found, value, keyword.value)
-    return found
-
-
-def _expand_keywords(found: Arguments, value: Value, node: ast.expr) -> None:
-    if isinstance(value, Tensor):
-        found.keywords["**"] = value
-        found.keyword_nodes["**"] = node
-    if not isinstance(value, Mapping):
-        found.complete = False
-        return
-    found.complete = found.complete and value.element is NOTHING and bool(value.entries)
-    for name, entry in value.entries.items():
-        if isinstance(name, str):
-            found.keywords[name] = entry
-            found.keyword_nodes[name] = node
+    return call(machine, callee, passing.evaluate(machine, node), node)
 
 
 def call(machine: Machine, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
@@ -109,7 +70,7 @@ def call(machine: Machine, callee: Value, arguments: Arguments, node: ast.AST) -
     if isinstance(callee, Method):
         return _call_method(machine, callee, arguments, node)
     if isinstance(callee, Partial):
-        return call(machine, callee.function, _completed(callee.arguments, arguments), node)
+        return call(machine, callee.function, passing.completed(callee.arguments, arguments), node)
     if isinstance(callee, Instance) and callee.cls is not None:
         method = attributes.find(callee.cls, "__call__")
         if method is not None and isinstance(method[0], Function):
@@ -121,17 +82,6 @@ def call(machine: Machine, callee: Value, arguments: Arguments, node: ast.AST) -
     if isinstance(callee, Symbol):
         return _call_symbol(machine, callee, arguments, node)
     return _call_unknown(machine, arguments, node)
-
-
-def _completed(first: Arguments, then: Arguments) -> Arguments:
-    """The arguments of a partial function's call."""
-    return Arguments(
-        [*first.positional, *then.positional],
-        [*first.nodes, *then.nodes],
-        {**first.keywords, **then.keywords},
-        {**first.keyword_nodes, **then.keyword_nodes},
-        first.complete and then.complete,
-    )
 
 
 def _call_unknown(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
@@ -161,9 +111,9 @@ def _call_symbol(machine: Machine, callee: Symbol, arguments: Arguments, node: a
     receiver = machine.evaluate(node.func.value)
     if isinstance(receiver, Symbol) and receiver.role == "number":
         return receiver
-    if node.func.attr in tensor_methods.NO_TENSOR:
+    if node.func.attr in method_tables.NO_TENSOR:
         return Symbol.named(node.func.attr, "number")
-    if isinstance(receiver, Symbol) and node.func.attr in (*tensor_methods.MEANINGFUL_ON_UNKNOWN, "numpy"):
+    if isinstance(receiver, Symbol) and node.func.attr in (*method_tables.MEANINGFUL_ON_UNKNOWN, "numpy"):
         tensor = Tensor(receiver.cell, certain=False, leaf=False)
         return tensor_methods.call(machine, tensor, node.func.attr, arguments, node)
     return UNKNOWN
@@ -270,7 +220,7 @@ def _call_function(machine: Machine, function: Function, arguments: Arguments, n
         for value, _, _ in arguments.all():
             moves.escape(machine, value)
         return UNKNOWN
-    scope = _bind(machine, function, arguments)
+    scope = passing.bind(machine, function, arguments)
     return run_function(machine, function, scope, node)
 
 
@@ -321,45 +271,6 @@ def _is_of_items(place: Location | None) -> bool:
 
 
 _ITEM = re.compile(r"\[(…|-?\d+)\]$")
-
-
-def _bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str, Value]:
-    spec = function.node.args
-    names = [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
-    given = list(arguments.positional)
-    if function.receiver is not None and function.binding != "static":
-        given.insert(0, function.receiver)
-    scope: dict[str, Value] = dict(zip(names, given, strict=False))
-    if spec.vararg is not None:
-        rest = given[len(names) :]
-        scope[spec.vararg.arg] = sequence(rest, mutable=False) if arguments.complete else Sequence(None, join_all(rest))
-    extra = {}
-    accepted = {*names, *(parameter.arg for parameter in spec.kwonlyargs)}
-    for name, value in arguments.keywords.items():
-        if name in accepted:
-            scope[name] = value
-        else:
-            extra[name] = value
-    if spec.kwarg is not None:
-        scope[spec.kwarg.arg] = Mapping(dict(extra), NOTHING if arguments.complete else UNKNOWN)
-    _bind_defaults(machine, function, scope, complete=arguments.complete)
-    return scope
-
-
-def _bind_defaults(machine: Machine, function: Function, scope: dict[str, Value], *, complete: bool) -> None:
-    spec = function.node.args
-    positional = [*spec.posonlyargs, *spec.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
-    pairs = zip([*positional, *spec.kwonlyargs], [*defaults, *spec.defaults, *spec.kw_defaults], strict=True)
-    frame = Frame(function.scopes, "", None, function.cls)
-    for parameter, default in pairs:
-        if parameter.arg in scope:
-            continue
-        if default is None or not complete:
-            scope[parameter.arg] = UNKNOWN
-            continue
-        with machine.inside(frame):
-            scope[parameter.arg] = machine.evaluate(default)
 
 
 def _construct(machine: Machine, cls: Class, arguments: Arguments, node: ast.AST) -> Value:

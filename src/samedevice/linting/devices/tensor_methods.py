@@ -10,6 +10,16 @@ from samedevice.linting.devices import module_calls, moves, operations, optimize
 from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.method_tables import (
+    KEEPS_A_DIMENSION,
+    KEPT_BY_BATCH,
+    MEANINGFUL_ON_UNKNOWN,
+    NEW,
+    NO_TENSOR,
+    NUMBERS,
+    REDUCTIONS,
+    SEVERAL,
+)
 from samedevice.linting.devices.operation_tables import ELEMENTWISE, STRICT
 from samedevice.linting.devices.places import CPU, Cell, Certainty, Location, Place, resolve
 from samedevice.linting.devices.values import (
@@ -23,156 +33,10 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["MEANINGFUL_ON_UNKNOWN", "NO_TENSOR", "call", "names_device", "target_of"]
+__all__ = ["call", "names_device", "target_of"]
 
-MEANINGFUL_ON_UNKNOWN = frozenset(
-    [
-        "to",
-        "cuda",
-        "cpu",
-        "xpu",
-        "new_zeros",
-        "new_ones",
-        "new_empty",
-        "new_full",
-        "new_tensor",
-        "type_as",
-        "clone",
-        "detach",
-        "contiguous",
-        "view",
-        "reshape",
-        "unsqueeze",
-        "squeeze",
-        "flatten",
-        "transpose",
-        "permute",
-        "expand",
-        "repeat",
-        "float",
-        "long",
-        "int",
-        "bool",
-        "half",
-        "double",
-        "expand_as",
-        "view_as",
-        "index_select",
-        "gather",
-        "masked_fill",
-        "masked_select",
-        "matmul",
-        "mm",
-        "bmm",
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "scatter",
-        "scatter_add",
-        "index_add",
-        "masked_fill_",
-        "scatter_",
-        "copy_",
-        "add_",
-        "sub_",
-        "mul_",
-        "div_",
-        "index_copy_",
-        "index_fill_",
-    ]
-)
 
 _PLACES = {"cuda": "cuda", "xpu": "xpu", "hpu": "hpu", "npu": "npu", "mtia": "mtia"}
-
-NO_TENSOR = frozenset(
-    [
-        "item",
-        "tolist",
-        "size",
-        "dim",
-        "numel",
-        "nelement",
-        "ndimension",
-        "stride",
-        "storage_offset",
-        "data_ptr",
-        "element_size",
-        "get_device",
-        "is_contiguous",
-        "is_floating_point",
-        "is_complex",
-        "is_signed",
-        "is_shared",
-        "is_pinned",
-        "storage",
-        "untyped_storage",
-        "backward",
-        "register_hook",
-        "retain_grad",
-        "has_names",
-        "__len__",
-        "is_set_to",
-        "is_inference",
-        "__array__",
-    ]
-)
-
-_FIRST_DIMENSION = frozenset(
-    {
-        "flatten",
-        "nonzero",
-        "view",
-        "reshape",
-        "unsqueeze",
-        "expand",
-        "repeat",
-        "topk",
-        "argsort",
-        "sort",
-        "view_as",
-        "repeat_interleave",
-        "unfold",
-        "diagonal",
-        "diag",
-        "triu",
-        "tril",
-        "t",
-        "transpose",
-        "permute",
-        "chunk",
-        "split",
-        "cumsum",
-    }
-)
-_REDUCTIONS = frozenset(
-    [
-        "sum",
-        "mean",
-        "max",
-        "min",
-        "argmax",
-        "argmin",
-        "any",
-        "all",
-        "prod",
-        "norm",
-        "std",
-        "var",
-        "median",
-        "mode",
-        "amax",
-        "amin",
-        "logsumexp",
-        "nansum",
-        "nanmean",
-        "quantile",
-        "count_nonzero",
-    ]
-)
-_NUMBERS = frozenset({"trace", "dot", "vdot", "dist"})
-"""Give a tensor without dimensions, whatever they are given."""
-_NEW = frozenset({"new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"})
 
 
 def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
@@ -185,7 +49,7 @@ def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node
         return moves.moved_tensor(machine, tensor, CPU, node, literal=True)
     if name == "numpy":
         return _numpy(machine, tensor, node)
-    if name in _NEW:
+    if name in NEW:
         return _new(machine, tensor, name, arguments, node)
     if name == "requires_grad_":
         flag = arguments.get(0, "requires_grad")
@@ -204,70 +68,9 @@ def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node
     if name in ("type_as", "to_dense") and arguments.positional:
         other = operations.as_tensor(arguments.positional[0])
         return replace(tensor, place=moves.place_of(other) if other else None, held=None, owner=None, kind="plain")
-    if not tensor.certain and name not in MEANINGFUL_ON_UNKNOWN and name not in _KEPT_BY_BATCH:
+    if not tensor.certain and name not in MEANINGFUL_ON_UNKNOWN and name not in KEPT_BY_BATCH:
         return _of_unknown(machine, tensor, name, arguments, node)
     return _operation(machine, tensor, name, arguments, node)
-
-
-_KEPT_BY_BATCH = frozenset(
-    [
-        "sum",
-        "mean",
-        "max",
-        "min",
-        "argmax",
-        "topk",
-        "softmax",
-        "log_softmax",
-        "sigmoid",
-        "tanh",
-        "relu",
-        "exp",
-        "log",
-        "sqrt",
-        "pow",
-        "abs",
-        "clamp",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "t",
-        "chunk",
-        "split",
-        "unbind",
-        "norm",
-        "sample",
-        "rsample",
-        "log_prob",
-        "entropy",
-        "get",
-        "values",
-        "items",
-        "triu",
-        "tril",
-        "nonzero",
-        "any",
-        "all",
-        "sort",
-        "argsort",
-        "cumsum",
-        "expand_as",
-        "bool",
-        "byte",
-        "type",
-        "roll",
-        "flip",
-        "square",
-        "neg",
-        "eval",
-        "train",
-        "requires_grad_",
-        "half",
-    ]
-)
 
 
 def _of_unknown(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
@@ -408,11 +211,7 @@ def _operation(machine: Machine, tensor: Tensor, name: str, arguments: Arguments
         kind = tensor.kind if name == "contiguous" else "plain"
         result = replace(result, place=moves.place_of(tensor), kind=kind, copied=tensor.copied or _copies(name, tensor))
     result = replace(result, scalar=scalar_after(name, tensor, result, arguments))
-    return Sequence(None, result, mutable=False) if name in _SEVERAL and tensor.certain else result
-
-
-_SEVERAL = frozenset({"split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit"})
-"""Methods that give a tuple of tensors."""
+    return Sequence(None, result, mutable=False) if name in SEVERAL and tensor.certain else result
 
 
 def _copies(name: str, tensor: Tensor) -> bool:
@@ -421,7 +220,7 @@ def _copies(name: str, tensor: Tensor) -> bool:
 
 def scalar_after(name: str, tensor: Tensor, result: Tensor, arguments: Arguments) -> bool | None:
     """Whether the result of an operation has no dimensions."""
-    if name in _REDUCTIONS:
+    if name in REDUCTIONS:
         keep = arguments.keywords.get("keepdim")
         if isinstance(keep, Constant) and keep.value is True:
             return False
@@ -431,9 +230,9 @@ def scalar_after(name: str, tensor: Tensor, result: Tensor, arguments: Arguments
         if isinstance(given, Tensor):
             return result.scalar
         return False if _is_inner(given) else None
-    if name in _NUMBERS:
+    if name in NUMBERS:
         return True
-    if name in _FIRST_DIMENSION:
+    if name in KEEPS_A_DIMENSION:
         reinterprets = name == "view" and isinstance(arguments.get(0, "dtype"), External)
         return tensor.scalar if reinterprets else False
     if name == "squeeze" and _is_inner(arguments.get(0, "dim")):
