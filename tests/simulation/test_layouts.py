@@ -105,7 +105,7 @@ class TestSparse:
     def test_indices_that_are_lists_go_to_the_values(self, cuda2):
         made = torch.sparse_coo_tensor([[0, 1], [0, 1]], VALUES.cuda(1), (2, 2))
         assert made.device == torch.device("cuda:1")
-        with pytest.raises(RuntimeError, match="got values is on cpu, different from other tensors on cuda:0"):
+        with pytest.raises(RuntimeError, match=r"got values is on cpu|argument values in method"):
             torch.sparse_coo_tensor(INDICES.cuda(), [1.0, 1.0], (2, 2))
 
     def test_an_empty_one(self, cuda2):

@@ -21,7 +21,12 @@ __all__ = ["hide_cuda", "mps", "xpu"]
 def xpu(api: DeviceAnswers) -> Iterator[Undoable]:
     """`torch.xpu`."""
     yield from table(torch._C, {**api.device("_xpu_"), **api.memory("_xpu_"), "_has_xpu": True})
-    more = {"synchronize": lambda index: None, "getArchFlags": lambda: "pvc", "getMemoryInfo": api.memory_info}
+    more = {
+        "synchronize": lambda index: None,
+        "sleep": lambda cycles: None,
+        "getArchFlags": lambda: "pvc",
+        "getMemoryInfo": api.memory_info,
+    }
     yield from table(torch._C, {f"_xpu_{name}": function for name, function in more.items()})
     memory = ("changeCurrentAllocator", "customAllocator", "getAllocator")
     yield from table(torch._C, {f"_xpu_{name}": refused(f"torch._C._xpu_{name}") for name in memory})
