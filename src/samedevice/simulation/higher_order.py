@@ -17,7 +17,7 @@ import torch
 
 from samedevice.simulation.patching import Applied, ItemPatch, Patch
 
-__all__ = ["patches", "run_plainly"]
+__all__ = ["patches", "run_plainly", "unnoticed"]
 
 _Operator: Any = torch._ops.HigherOrderOperator
 _EXPLICIT = torch._C.DispatchKey.CompositeExplicitAutograd
@@ -53,6 +53,13 @@ def run_plainly(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
 
 def _unnoticed(func: Any) -> Iterator[ItemPatch]:
     """Some refuse to run under a mode, and look for one: torch/_higher_order_ops/cond.py, 2.6 to 2.14."""
+    names = getattr(func.py_kernels.get(_EXPLICIT), "__globals__", {})
+    if "_get_current_dispatch_mode" in names:
+        yield ItemPatch(names, "_get_current_dispatch_mode", lambda: None)
+
+
+def unnoticed(func: Any) -> Iterator[ItemPatch]:
+    """Hides a mode from those that refuse to run under one: torch/_higher_order_ops/cond.py, 2.6 to 2.14."""
     names = getattr(func.py_kernels.get(_EXPLICIT), "__globals__", {})
     if "_get_current_dispatch_mode" in names:
         yield ItemPatch(names, "_get_current_dispatch_mode", lambda: None)

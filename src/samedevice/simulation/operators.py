@@ -22,20 +22,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from samedevice.faults import Fault, fault_of
 from samedevice.simulation import (
-    cuda_memory,
     device_checks,
-    device_only,
-    generators,
+    higher_order,
+    kernels,
     nondeterministic,
     observers,
-    type_texts,
 )
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
 from samedevice.simulation.machine import Machine
 from samedevice.simulation.operator_facts import COMPOSITE, NOTHING_TO_DO, Operator
-from samedevice.simulation.patching import Applied, ItemPatch
-from samedevice.simulation.wider import call_wider
+from samedevice.simulation.patching import Applied
 
 __all__ = ["DeviceMode", "is_tracing"]
 
@@ -180,10 +177,7 @@ class DeviceMode(TorchDispatchMode):
         except RuntimeError as error:  # NotImplementedError since 2.7
             if type(label) is not _Device:
                 raise
-            _raise_for_device(error, operator, args, label)
-            if "not implemented for" not in str(error):
-                raise
-            result = call_wider(error, operator.name, operator.call, args, kwargs)
+            result = kernels.instead(error, operator, label, args, kwargs)
         if type(label) is _Device and operator.fresh:
             if type(result) is _Tensor:
                 try:
@@ -258,7 +252,7 @@ class DeviceMode(TorchDispatchMode):
         """An operator that calls functions (`torch.cond`): what these do is seen operator by operator."""
         if self._ended or is_tracing() or not isinstance(func, torch._ops.HigherOrderOperator):
             return func(*args, **kwargs)
-        with self.entered(), Applied(_unnoticed(func)):
+        with self.entered(), Applied(higher_order.unnoticed(func)):
             return func.dispatch(_EXPLICIT, *args, **kwargs)
 
     def _make(self, operator: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -266,7 +260,7 @@ class DeviceMode(TorchDispatchMode):
         if kwargs.get("generator") is not None:
             self._check(operator, args, kwargs)
         explicit, kwargs, pinned = self._said(operator, kwargs)
-        result = _call(operator, explicit, args, kwargs)
+        result = kernels.call(operator, explicit, args, kwargs)
         if explicit is not None and explicit.type == "cpu" and "pin_memory" not in kwargs:
             # Note [Floating storages] in labels.py
             self._label(operator, result, calling_site())
@@ -298,7 +292,7 @@ class DeviceMode(TorchDispatchMode):
                 return None
             if away is not None:
                 nondeterministic.check(operator.name, away, args, kwargs)
-        result = _call(operator, explicit or device, args, kwargs)
+        result = kernels.call(operator, explicit or device, args, kwargs)
         if operator.fresh:
             self._place(operator, result, args, explicit or device or floating)
         elif away is not None and any(tensor.layout is not torch.strided for tensor in operands):
@@ -403,13 +397,6 @@ class DeviceMode(TorchDispatchMode):
             observers.notify(event, operator.name, results, operands)
 
 
-def _unnoticed(func: Any) -> Iterator[ItemPatch]:
-    """Some of them look for a mode, and refuse to run under one: torch/_higher_order_ops/cond.py, 2.6 to 2.14."""
-    names = getattr(func.py_kernels.get(_EXPLICIT), "__globals__", _NO_KEYWORDS)
-    if "_get_current_dispatch_mode" in names:
-        yield ItemPatch(names, "_get_current_dispatch_mode", lambda: None)
-
-
 def _without_device(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in kwargs.items() if name != "device"}
 
@@ -417,26 +404,6 @@ def _without_device(kwargs: dict[str, Any]) -> dict[str, Any]:
 def is_tracing() -> bool:
     """Whether fake tensors are in use (export, compilers): then nothing runs, and devices are only names."""
     return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
-
-
-def _call(operator: Operator, device: torch.device | None, args: Any, kwargs: dict[str, Any]) -> Any:
-    try:
-        if operator.draws:
-            return generators.draw(operator.call, device, args, kwargs)
-        return operator.call(*args, **kwargs)
-    except RuntimeError as error:
-        _raise_for_device(error, operator, args, device)
-        if device is None or device.type == "cpu" or "not implemented for" not in str(error):
-            raise
-        return call_wider(error, operator.name, operator.call, args, kwargs)
-
-
-def _raise_for_device(error: RuntimeError, operator: Operator, args: Any, device: torch.device | None) -> None:
-    """Raise what a device, or we in its place, would rather say, or have the error say it; nothing for the host."""
-    if device is not None:
-        type_texts.tell_of_device(error, operator.name, args, device)
-    cuda_memory.raise_if_out_of_memory(error, device)
-    device_only.raise_if_missing(error, operator.name, device)
 
 
 def _tensors(args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[_Tensor]:
