@@ -8,13 +8,13 @@ from samedevice.causes import catalogue
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame, text_of
 from samedevice.explaining.live import describe, device_of, is_tensor, name_of_class
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.mend import mend
 from samedevice.explaining.operands import Seen
 from samedevice.explaining.operations import operation_of
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import value_of
 from samedevice.explaining.sides import ON_THE_CPU_ONLY
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Raised
 from samedevice.messages import Recognised
 from samedevice.texts import say

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import is_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.routes import Route, Step, resolve
-from samedevice.explaining.where_made import Made
 
 __all__ = ["distribution_of", "drawn_from"]
 

@@ -15,8 +15,8 @@ from samedevice.explaining.diagnosing.diagnose import diagnose
 from samedevice.explaining.frames import chain_of, text_of, user_frames
 from samedevice.explaining.gathering import gather
 from samedevice.explaining.live import is_kind
+from samedevice.explaining.made import Origins
 from samedevice.explaining.pasted import explain_text
-from samedevice.explaining.where_made import Origins
 from samedevice.faults import fault_of
 from samedevice.findings import Finding
 from samedevice.messages import recognise

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from samedevice.explaining.diagnosing.evidence import Evidence, spanning_model
+from samedevice.explaining.discards import discarded_move
 from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, text_of, user_frames
 from samedevice.explaining.live import (
@@ -18,6 +19,7 @@ from samedevice.explaining.live import (
     storage_key,
     tensors_of_module,
 )
+from samedevice.explaining.made import Made, Origins
 from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
 from samedevice.explaining.operands import Seen, operands_of_fault, placed
 from samedevice.explaining.replayed import in_replica, replayed_frames
@@ -27,7 +29,7 @@ from samedevice.explaining.sources import read_source
 from samedevice.explaining.special import special_suspect
 from samedevice.explaining.syntax import undressed
 from samedevice.explaining.unattached import operands_without_fault
-from samedevice.explaining.where_made import Made, Origins, discarded_move, root_made, where_made
+from samedevice.explaining.where_made import root_made, where_made
 from samedevice.faults import fault_of
 from samedevice.messages import Recognised
 from samedevice.texts import say

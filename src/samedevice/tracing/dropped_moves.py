@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from samedevice.explaining.live import is_tensor
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.moving import kept_at
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import read_source
 from samedevice.explaining.syntax import is_discarded_move
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Finding
 from samedevice.simulation.labels import device_of, storage_of
 from samedevice.simulation.observers import Event

@@ -9,9 +9,9 @@ import torch
 
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, instance_dict, tensors_of_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.registering import leaf_at
 from samedevice.explaining.routes import Route, Step
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable

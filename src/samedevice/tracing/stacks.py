@@ -8,8 +8,8 @@ from typing import Any
 
 from samedevice.explaining.frames import UserFrame, variables_of
 from samedevice.explaining.live import describe, is_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.routes import Route, search_all
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Culprit, Location
 from samedevice.usercode import is_user_file
 

@@ -10,10 +10,10 @@ from typing import Any
 from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, gradient_of, instance_dict, is_module, shape_of, tensors_of_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.operands import find_inside
 from samedevice.explaining.routes import Route
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable

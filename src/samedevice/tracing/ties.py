@@ -10,8 +10,9 @@ import torch
 from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, storage_key, tensors_of_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.routes import Route, Step
-from samedevice.explaining.where_made import Made, in_source
+from samedevice.explaining.where_made import in_source
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
 from samedevice.tracing.stacks import culprit_of, location_of, name_of, user_stack

@@ -7,9 +7,9 @@ from typing import Any
 
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, dtype_of, gradient_of, is_leaf, is_tensor, shape_of
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.routes import Route, search_all
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable

@@ -19,8 +19,9 @@ from samedevice.explaining.live import (
 from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve, search_all
+from samedevice.explaining.set_in_class import only_assignment
 from samedevice.explaining.syntax import call_name, move_calls, undressed
-from samedevice.explaining.where_made import default_argument, only_assignment
+from samedevice.explaining.where_made import default_argument
 from samedevice.texts import say, say_number
 
 __all__ = ["judge"]

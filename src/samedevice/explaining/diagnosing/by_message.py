@@ -6,9 +6,9 @@ import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import is_optimizer, tensors_of_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.making import load_call
 from samedevice.explaining.reading import attribute
-from samedevice.explaining.where_made import Made
 from samedevice.texts import say
 
 __all__ = ["judge"]

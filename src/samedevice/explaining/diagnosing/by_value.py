@@ -6,9 +6,9 @@ import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
 from samedevice.explaining.live import device_of, is_module, tensors_of_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, from_data, is_literal
 from samedevice.explaining.sources import Source
-from samedevice.explaining.where_made import Made
 from samedevice.texts import say
 
 __all__ = ["judge"]

@@ -10,11 +10,11 @@ from typing import Any
 from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_module, is_tensor, same_storage, tensors_of_module
+from samedevice.explaining.made import Made, Origins
 from samedevice.explaining.operands import Seen
 from samedevice.explaining.operations import operation_of
 from samedevice.explaining.routes import Route, Step, search_all
 from samedevice.explaining.sides import Side
-from samedevice.explaining.where_made import Made, Origins
 from samedevice.faults import Fault
 from samedevice.findings import Fix
 from samedevice.messages import Recognised

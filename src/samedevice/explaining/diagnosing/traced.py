@@ -10,11 +10,11 @@ import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import text_of
+from samedevice.explaining.made import Made
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import bindings_of, call_name
 from samedevice.explaining.tracebacks import frames_in
 from samedevice.explaining.vocabulary import FACTORIES
-from samedevice.explaining.where_made import Made
 from samedevice.texts import say
 
 __all__ = ["is_traced", "judge"]

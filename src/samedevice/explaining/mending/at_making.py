@@ -8,6 +8,7 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import is_module, is_tensor
+from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, fixed_device, from_data, load_call
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, device_of_neighbour
@@ -17,7 +18,6 @@ from samedevice.explaining.mending.registering import buffer
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Edit, Fix
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_tensor
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_of_neighbour
 from samedevice.explaining.mending.edits import as_fix, enclosed, insert_before, replace_node
 from samedevice.explaining.operands import Seen
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.syntax import bindings_of
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
 
 

@@ -6,12 +6,13 @@ import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence
 from samedevice.explaining.drawn_from import distribution_of, drawn_from
+from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, from_data
 from samedevice.explaining.mending.edits import parses
 from samedevice.explaining.routes import Step
+from samedevice.explaining.set_in_class import only_assignment
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import keyword
-from samedevice.explaining.where_made import Made, only_assignment
 from samedevice.findings import Edit, Fix
 
 __all__ = ["parameters_as_buffers"]

@@ -7,13 +7,13 @@ import ast
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_generator
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.at_making import with_keyword
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
 from samedevice.explaining.mending.edits import as_fix, replace_node
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name, keyword
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
 
 __all__ = ["generator"]

@@ -8,6 +8,7 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import is_tensor, same_storage
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
 from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
 from samedevice.explaining.mending.moving import moved_module
@@ -15,7 +16,6 @@ from samedevice.explaining.mending.ordering import variables_of
 from samedevice.explaining.mending.registering import buffer
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.syntax import arguments_of
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
 
 __all__ = ["moved_loss"]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.diagnosing.traced import is_traced
 from samedevice.explaining.live import is_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending import (
     at_making,
     generators,
@@ -23,7 +24,6 @@ from samedevice.explaining.mending import (
 )
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.ordering import after_the_move
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
 from samedevice.texts import say
 

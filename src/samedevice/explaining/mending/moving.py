@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.discards import forgetting_loop
 from samedevice.explaining.flow import Suspect, binding_of
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import instance_dict, is_module, is_tensor, requires_grad
+from samedevice.explaining.made import Made
 from samedevice.explaining.making import fixed_device, is_guarded, makes_module
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.batches import moved_whole
@@ -18,9 +20,10 @@ from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert
 from samedevice.explaining.mending.ordering import loops_around, variables_of
 from samedevice.explaining.mending.registering import module_list
 from samedevice.explaining.routes import Route, resolve
+from samedevice.explaining.set_in_class import only_assignment
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import bindings_of, is_discarded_move, is_forgotten_move, move_calls
-from samedevice.explaining.where_made import Made, forgetting_loop, in_source, only_assignment
+from samedevice.explaining.where_made import in_source
 from samedevice.findings import Fix
 
 

@@ -6,11 +6,11 @@ import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import is_optimizer
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.edits import as_fix, insert_before
 from samedevice.explaining.mending.ordering import after_the_move, loops_around, moved_after, reloaded
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import bindings_of, call_name
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Edit, Fix
 from samedevice.texts import say
 

@@ -6,6 +6,7 @@ import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import instance_dict, is_module
+from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, fixed_device
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.devices_in_scope import device_in_source, is_device
@@ -13,9 +14,9 @@ from samedevice.explaining.mending.distributions import parameters_as_buffers
 from samedevice.explaining.mending.edits import as_fix, enclosed, parses, replace_node
 from samedevice.explaining.mending.ordering import block_of
 from samedevice.explaining.routes import Step
+from samedevice.explaining.set_in_class import only_assignment
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
-from samedevice.explaining.where_made import Made, only_assignment
 from samedevice.findings import Edit, Fix
 
 

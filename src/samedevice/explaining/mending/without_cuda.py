@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.edits import as_fix, replace_node
 from samedevice.explaining.syntax import call_name
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
 
 __all__ = ["asked_for"]

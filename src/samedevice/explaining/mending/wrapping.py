@@ -7,13 +7,13 @@ import ast
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import gradient_of, instance_dict, is_optimizer, is_tensor
+from samedevice.explaining.made import Made
 from samedevice.explaining.mending.at_making import with_keyword
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, replace_node
 from samedevice.explaining.reading import attribute
 from samedevice.explaining.routes import resolve, search
 from samedevice.explaining.syntax import arguments_of, call_name, keyword
-from samedevice.explaining.where_made import Made
 from samedevice.findings import Fix
 
 __all__ = ["stepped_with_gradients", "traced_there", "wrapped_on_first"]
