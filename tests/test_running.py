@@ -188,6 +188,7 @@ def test_an_interrupt(script, capsys):
     ("target", "module", "message"),
     [
         ("none.py", False, "cannot open none.py: No such file or directory"),
+        ("cells.ipynb", False, "cannot run cells.ipynb: a notebook is no script"),
         ("empty", False, "cannot run empty: it holds no __main__.py"),
         ("no_such_module", True, "no module 'no_such_module' can be run from"),
         ("json.no_such", True, "no module 'json.no_such' can be run from"),

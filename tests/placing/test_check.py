@@ -448,9 +448,9 @@ def test_third_party_batches_by_the_names_that_their_users_know():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"model": 3}, "model is a int; give a module, or a list, tuple or dict of modules"),
-        ({"model": [nn.Linear(1, 1), "x"]}, "model[1] is a str; give a module, or a list, tuple or dict of modules"),
-        ({"optimizer": "sgd"}, "optimizer is a str; give an optimizer, or a list, tuple or dict of optimizers"),
+        ({"model": 3}, "model is of type int; give a module, or a list, tuple or dict of modules"),
+        ({"model": [nn.ReLU(), "x"]}, "model[1] is of type str; give a module, or a list, tuple or dict of modules"),
+        ({"optimizer": "sgd"}, "optimizer is of type str; give an optimizer, or a list, tuple or dict of optimizers"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
@@ -466,3 +466,9 @@ def test_the_report_prints_in_every_form():
     assert "model: 2 parameters on cpu" in str(report)
     assert json.loads(report.to_json())["findings"][0]["culprit"]["name"] == "model.table"
     assert report.to_mermaid().startswith("flowchart LR\n")
+
+
+def test_without_a_model_the_rest_of_the_batch_is_the_measure():
+    with samedevice.simulate("cuda"):
+        (finding,) = check(batch=[torch.ones(1), torch.ones(1, device="cuda")]).findings
+    assert finding.message == "batch[0] is on cpu, the rest of the batch is on cuda:0."

@@ -100,3 +100,9 @@ def test_lines_that_go_take_their_line_break_with_them(run_report, met):
 
 def test_nothing_found():
     assert log(Report())["results"] == []
+
+
+def test_reasons_are_sentences_of_their_own(run_report, met):
+    told = replace(met, message="x is on cpu", reasons=("it was made there.", "nothing moved it"))
+    text = log(replace(run_report, findings=(told,)))["results"][0]["message"]["text"]
+    assert text.endswith("x is on cpu. it was made there. nothing moved it.")

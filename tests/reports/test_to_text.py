@@ -128,3 +128,9 @@ def test_a_report_prints_itself(run_report):
 def test_without_a_culprit_it_says_what_is_where(run_report, met):
     unknown = replace(met, culprit=None, reasons=(), fix=None)
     assert "  x is on cuda:0; self.pe[:, : x.size(1)] is on cpu\n" in to_text(replace(run_report, findings=(unknown,)))
+
+
+def test_what_is_no_fault_is_counted_apart(met):
+    smell = replace(met, code="SD301", cause="cuda-call")
+    assert "1 device fault, 1 other note" in to_text(Report((met, smell), "finding"))
+    assert "No device fault found, 2 other notes" in to_text(Report((smell, smell), "finding"))

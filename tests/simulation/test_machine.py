@@ -81,3 +81,8 @@ def test_the_current_machine():
     with samedevice.simulate("cuda") as machine:
         assert current() is machine
     assert active() is None
+
+
+def test_what_is_no_text_is_wrong_usage():
+    with pytest.raises(samedevice.UsageError, match="give a kind of device as text"), samedevice.simulate(2):
+        pass

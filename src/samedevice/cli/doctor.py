@@ -49,6 +49,7 @@ def _simulation() -> Iterator[Line]:
     torch = sys.modules.get("torch")
     if torch is None:
         return
+    from samedevice.simulation.machine import KINDS
     from samedevice.simulation.simulate import simulate
 
     topic = say("simulation")
@@ -61,5 +62,8 @@ def _simulation() -> Iterator[Line]:
         return
     works = say("works: of two simulated devices, a tensor moved to the second is on {device}", device=str(device))
     yield Line(topic, works)
-    yield Line(topic, say("stands in for cuda, mps and xpu; values are computed on the CPU, timings mean nothing"))
+    stands_in = say(
+        "stands in for {kinds}; values are computed on the CPU, timings mean nothing", kinds=", ".join(KINDS)
+    )
+    yield Line(topic, stands_in)
     yield Line(topic, say("does not cover custom CUDA kernels, Triton, CUDA graphs: these say so when called"), "note")

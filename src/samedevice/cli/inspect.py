@@ -97,8 +97,9 @@ def _advice(checkpoint: Checkpoint) -> Iterator[str]:
     if elsewhere:
         yield ""
         devices = ", ".join(elsewhere)
-        yield say("torch.load puts tensors back on {devices} and fails where that is missing.", devices=devices)
-        yield say('Mend: torch.load(path, map_location="cpu"), then move what is needed (cause SD113)')
+        load = "torch.jit.load" if checkpoint.format == "torchscript" else "torch.load"
+        yield say("{load} puts tensors back on {devices} and fails where that is missing.", load=load, devices=devices)
+        yield say('Mend: {load}(path, map_location="cpu"), then move what is needed (cause SD113)', load=load)
     if checkpoint.classes and checkpoint.format != "torchscript":
         yield ""
         yield say("Besides tensors it holds objects of:")

@@ -94,7 +94,7 @@ def modules_within(value: Any, name: str) -> dict[str, nn.Module]:
         return {path: module for inner, part in below for path, module in modules_within(part, inner).items()}
     raise UsageError(
         say(
-            "{name} is a {type}; give a module, or a list, tuple or dict of modules",
+            "{name} is of type {type}; give a module, or a list, tuple or dict of modules",
             name=name,
             type=type(value).__name__,
         )
@@ -144,7 +144,7 @@ def _of_optimizer(
     if not optimizers:
         kind = type(optimizer).__name__
         raise UsageError(
-            say("optimizer is a {type}; give an optimizer, or a list, tuple or dict of optimizers", type=kind)
+            say("optimizer is of type {type}; give an optimizer, or a list, tuple or dict of optimizers", type=kind)
         )
     for path, one in optimizers:
         # What an optimizer keeps inside itself (a helper for its warm-up) may have parameters of its own.

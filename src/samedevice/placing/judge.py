@@ -186,6 +186,7 @@ def _buffers_apart(registered: Sequence[Placement]) -> Iterator[Finding]:
 
 def _batch(batch: Sequence[Placement], wanted: Sequence[str]) -> Iterator[Finding]:
     inputs = [placement for placement in batch if placement.kind == "input" and not joins_any(placement)]
+    on_model = bool(wanted)
     wanted = wanted or [device for device in _devices(batch) if device not in NO_ACCELERATOR]
     astray = [placement for placement in inputs if wanted and placement.device not in wanted]
     if not astray:
@@ -195,7 +196,7 @@ def _batch(batch: Sequence[Placement], wanted: Sequence[str]) -> Iterator[Findin
     yield blame(
         "SD108" if partly else "SD101",
         astray,
-        _apart(names, astray, wanted),
+        _apart(names, astray, wanted) if on_model else _apart_from_the_rest(names, astray, wanted),
         name=names[0],
         expected=wanted[0],
         reasons=(_in_place(len(inputs) - len(astray), len(inputs)),) if partly else (),
@@ -207,6 +208,17 @@ def _apart(names: Sequence[str], astray: Sequence[Placement], wanted: Sequence[s
     return say_number(
         "{names} is on {device}, the model is on {expected}.",
         "{names} are on {device}, the model is on {expected}.",
+        len(names),
+        names=listed(names),
+        device=_on(astray),
+        expected=listed(wanted),
+    )
+
+
+def _apart_from_the_rest(names: Sequence[str], astray: Sequence[Placement], wanted: Sequence[str]) -> Text:
+    return say_number(
+        "{names} is on {device}, the rest of the batch is on {expected}.",
+        "{names} are on {device}, the rest of the batch is on {expected}.",
         len(names),
         names=listed(names),
         device=_on(astray),

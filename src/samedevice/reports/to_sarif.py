@@ -53,12 +53,18 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
+def _sentences(finding: Finding) -> str:
+    """Several sentences as plain text, which viewers run together."""
+    parts = [part.rstrip(".") for part in (finding.message, *finding.reasons)]
+    return ". ".join(parts) + "." if len(parts) > 1 else finding.message
+
+
 def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": rule_index,
         "level": finding.severity,
-        "message": {"text": _in_cell(finding.location) + " ".join([finding.message, *finding.reasons])},
+        "message": {"text": _in_cell(finding.location) + _sentences(finding)},
     }
     if finding.location:
         result["locations"] = [_location(finding.location)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from samedevice.findings import Culprit, Finding, Location, Operand, Report
 from samedevice.texts import Text, say, say_number, shown
@@ -72,8 +72,7 @@ def headline(report: Report) -> str:
         )
     if not report.findings and report.outcome == "error":
         return _failed(script, devices)
-    number = len(report.findings)
-    what = say_number("{number} device fault", "{number} device faults", number) if number else _NOTHING
+    what = _counted(report.findings)
     if script and devices:
         return shown(say("{what} in {script} on simulated {devices}", what=what, script=script, devices=devices))
     if script:
@@ -81,6 +80,18 @@ def headline(report: Report) -> str:
     return shown(say("{what} on simulated {devices}", what=what, devices=devices) if devices else what)
 
 
+def _counted(findings: Sequence[Finding]) -> Text:
+    """How many faults, and apart from them what is no fault: smells, comments that silence nothing."""
+    notes = sum(finding.code.startswith(_NO_FAULTS) for finding in findings)
+    number = len(findings) - notes
+    faults = say_number("{number} device fault", "{number} device faults", number) if number else _NOTHING
+    if not notes:
+        return faults
+    other = say_number("{number} other note", "{number} other notes", notes)
+    return say("{faults}, {notes}", faults=faults, notes=other)
+
+
+_NO_FAULTS = ("SD3", "SD901")
 _NOTHING = say("No device fault found")
 
 

@@ -92,6 +92,14 @@ def _code_of(spec: ModuleSpec) -> CodeType:
 def _script_code(path: str) -> CodeType:
     # Absolute, as python has it since 3.9, so that a script that changes its folder still has a readable traceback.
     absolute = str(Path(path).absolute())
+    if path.endswith(".ipynb"):
+        raise NothingToRun(
+            say(
+                "cannot run {file}: a notebook is no script. Mend: `jupyter nbconvert --to script` makes one of it; "
+                "in the notebook itself, `samedevice.install()` explains what fails",
+                file=path,
+            )
+        )
     try:
         with io.open_code(absolute) as file:
             compiled: CodeType | None = pkgutil.read_code(file)  # a .pyc file

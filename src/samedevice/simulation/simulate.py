@@ -61,6 +61,10 @@ def simulate(machine: str = "cuda") -> Iterator[Machine]:
     Raises:
         UsageError: a kind that cannot be simulated, or a simulation is running already.
     """
+    if not isinstance(machine, str):
+        raise UsageError(
+            say("cannot simulate {given}: give a kind of device as text, such as 'cuda:2'", given=repr(machine))
+        )
     name = PluginName()
     if machine.partition(":")[0] == "npu":
         name.claim()
