@@ -16,6 +16,7 @@ from samedevice.causes.catalogue import all_causes
 from samedevice.errors import UsageError
 from samedevice.findings import Edit
 from samedevice.fixing import Change, FixOptions, apply_edits, fix_files, fix_script, fix_text, proposed_changes
+from samedevice.fixing.correspondence import corresponding
 from samedevice.fixing.edits import write, write_all
 from samedevice.fixing.project import Project
 from samedevice.linting.lint import lint_source
@@ -185,7 +186,8 @@ def test_a_script_is_run_mended_and_run_again(tmp_path):
     path.write_text(SCRIPT)
     result = fix_script(FixOptions(str(path), args=(str(log),), simulate="cuda"))
     assert (result.clean, result.written, result.left) == (True, True, ())
-    assert len(result.made) == 1
+    (made,) = result.made
+    assert (made.places, made.safe) == (((str(path), 9),), True)
     assert path.read_text() == result.change.after != SCRIPT
     assert log.read_text() == tmp_path.name * 2
     assert sorted(each.name for each in tmp_path.iterdir()) == ["log", "train.py"]
@@ -205,6 +207,48 @@ def test_what_is_left_is_told_in_full(tmp_path):
     assert finding.reasons
     assert len(finding.operands) == 2
     assert not result.written
+
+
+def test_what_is_left_of_a_file_that_was_not_written_is_told_as_it_is_on_disk(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("import torch\nw = torch.ones(3)\nprint(torch.ones(3, device='cuda') * w)\nw.to('cuda:1')\n")
+    result = fix_script(FixOptions(str(path), simulate="cuda"))
+    assert (result.clean, result.written, len(result.made)) == (False, False, 1)
+    (finding,) = result.left
+    lines = path.read_text().splitlines()
+    assert (finding.location.line, finding.location.source) == (4, lines[3])
+    assert all(edit.old == lines[edit.line - 1] for edit in (finding.fix.edits if finding.fix else ()))
+
+
+SPAWNING = """\
+import torch
+import torch.multiprocessing as mp
+import neighbour
+
+def work(rank):
+    print(neighbour.made() * torch.ones(2))
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=1)
+"""
+
+
+def test_processes_that_are_spawned_run_the_edited_files(tmp_path):
+    neighbour, path = tmp_path / "neighbour.py", tmp_path / "train.py"
+    neighbour.write_text("import torch\n\ndef made():\n    return torch.ones(2) + torch.ones(2, device='cuda')\n")
+    path.write_text(SPAWNING)
+    result = fix_script(FixOptions(str(path), simulate="cuda"))
+    assert (result.clean, result.written) == (True, True)
+    assert sorted(Path(change.file).name for change in result.changes) == ["neighbour.py", "train.py"]
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [(1, [1]), (2, [2, 3]), (3, [4]), (4, []), (5, [5])],
+    ids=["unchanged", "one became two", "moved down", "gone", "after it"],
+)
+def test_lines_correspond(line, lines):
+    assert list(corresponding("a\nb\nc\nd\ne\n", "a\nB\nB\nc\ne\n", line)) == lines
 
 
 MODEL = """\
@@ -264,6 +308,11 @@ def test_the_files_that_a_module_imports_are_mended_with_it(package):
     assert model == expected.encode()
     for change in result.changes:
         assert Path(change.file).read_bytes() == change.data
+    assert {made.places[0][0] for made in result.made} == {"pkg/model.py", "pkg/train.py"}
+    for made in result.made:
+        for file, line in made.places:
+            before = next(change.before for change in result.changes if change.file == file)
+            assert Path(file).read_text().splitlines()[line - 1] not in before.splitlines()
 
 
 def test_patches_apply_byte_for_byte(package):

@@ -28,7 +28,7 @@ def script(tmp_path, monkeypatch):
 def test_a_script_is_mended(script, capsys):
     assert main(["fix", "--simulate", "cuda", "train.py", "--epochs", "1"]) == 0
     assert script.read_text(encoding="utf-8") != WRONG
-    assert capsys.readouterr().err.startswith("train.py: 1 edit made, then clean\n")
+    assert capsys.readouterr().err.startswith("train.py: 1 edit made, then clean\n  train.py:8: ")
     assert [path.name for path in Path().iterdir()] == ["train.py"]
 
 
@@ -53,8 +53,33 @@ def test_a_script_that_fails_for_a_reason_of_its_own_is_left_alone(script, capsy
         (["fix", "-m"], "expected a module after -m"),
         (["fix", "-m", "none"], "module none cannot be found"),
         (["fix", "none.py"], "none.py"),
+        (["fix", "--simulate", "bogus", "train.py"], "cannot simulate 'bogus': known kinds are cuda"),
+        (["fix", "--simulate", "cuda:0", "train.py"], "after the colon comes how many devices"),
     ],
 )
 def test_wrong_usage(script, capsys, arguments, message):
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
+    assert script.read_text(encoding="utf-8") == WRONG
+
+
+def test_what_changes_more_than_the_device_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = Path("gen.py")
+    path.write_text("import torch\ng = torch.Generator()\ntorch.randperm(5, generator=g, device='cuda')\n")
+    assert main(["fix", "--simulate", "cuda", "gen.py"]) == 0
+    printed = capsys.readouterr().err
+    assert "  gen.py:2: " in printed
+    assert "    not marked as safe: it may change what the program computes" in printed
+
+
+def test_an_edit_that_did_not_help_is_neither_counted_nor_kept(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = Path("warn.py")
+    text = "import torch\nx = torch.ones(3).cuda()\nx.to('cuda:1')\n"
+    path.write_text(text)
+    assert main(["fix", "--simulate", "cuda", "--no-verify", "warn.py"]) == 1
+    printed = capsys.readouterr().err
+    assert path.read_text() == text
+    assert "warn.py is left as it was: no edit that is known helps against what is left\n" in printed
+    assert "at warn.py:3 in <module>: x.to('cuda:1')" in printed

@@ -9,7 +9,7 @@ from samedevice import reports
 from samedevice.cli.arguments import SIMULATE, Parser, colours, split_program
 from samedevice.errors import UsageError
 from samedevice.findings import Report
-from samedevice.fixing import FixOptions, FixResult, fix_script
+from samedevice.fixing import FixOptions, FixResult, Made, fix_script
 from samedevice.texts import say, say_number, shown
 
 __all__ = ["main"]
@@ -96,7 +96,7 @@ def _outcome(result: FixResult, file: str) -> Iterator[str]:
             file=file,
             reason=result.message,
         )
-        yield from (f"  {shown(summary)}" for summary in result.made)
+        yield from map(_line, result.made)
     elif not result.clean and number:
         yield say_number(
             "{file} is left as it was: {reason}, after {number} edit that helped",
@@ -121,4 +121,13 @@ def _outcome(result: FixResult, file: str) -> Iterator[str]:
                 number,
                 file=file,
             )
-        yield from (f"  {shown(summary)}" for summary in result.made)
+        yield from map(_line, result.made)
+
+
+def _line(made: Made) -> str:
+    """An edit with the files that it is in, for a person."""
+    line = f"  {', '.join(f'{file}:{number}' for file, number in made.places)}: {shown(made.summary)}"
+    if made.safe:
+        return line
+    unsafe = say("not marked as safe: it may change what the program computes, or where that runs; look at it")
+    return f"{line}\n    {shown(unsafe)}"

@@ -1,19 +1,24 @@
 """Source files that read as if they had been edited: what a trial run imports instead of what stands on disk.
 
 Nothing is written beside the user's files, so a run that is killed leaves nothing behind, and `__file__`, line numbers
-and neighbours are the real ones. Processes that the program starts by exec or spawn read the files as they are on disk.
+and neighbours are the real ones. A forked process has the overlay; one that multiprocessing starts anew ("spawn",
+"forkserver") unpickles it before it imports the program. One that is started by a command reads what stands on disk.
 
-Source: `importlib.machinery.SourceFileLoader`, `get_data` and `path_stats`, Python 3.10 to 3.14.
+Source: `importlib.machinery.SourceFileLoader`, `get_data` and `path_stats`; runpy.py, which opens files with
+`io.open_code`; multiprocessing/spawn.py, `get_preparation_data`; Python 3.10 to 3.14.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib.machinery
+import io
 import linecache
+import multiprocessing.spawn
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any
 
 from samedevice.linting.source import decode
 
@@ -22,11 +27,77 @@ __all__ = ["overlaid"]
 
 @contextlib.contextmanager
 def overlaid(files: Mapping[str, bytes]) -> Iterator[None]:
-    """Within it modules are loaded from `files` where they name them.
+    """Within it modules are loaded from `files` where they name them, here and in processes of multiprocessing.
 
     Args:
         files: what each file is to hold, by its real path.
     """
+    with (
+        _replaced(io, "open_code", _opening(files)),
+        _replaced(multiprocessing.spawn, "get_preparation_data", _telling(files)),
+        _loading(files),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, replacement: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, replacement)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+class _Overlay:
+    """Puts the overlay over the process that unpickles it."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = dict(files)
+
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _begin, (self._files,)
+
+
+def _begin(files: Mapping[str, bytes]) -> None:
+    # It lasts as long as the process.
+    lasting = contextlib.ExitStack()
+    lasting.enter_context(overlaid(files))
+    atexit.register(lasting.close)
+
+
+def _telling(files: Mapping[str, bytes]) -> Callable[[str], dict[str, Any]]:
+    original = multiprocessing.spawn.get_preparation_data
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        # Keys that `multiprocessing.spawn.prepare` does not know are ignored.
+        return {"samedevice fix": _Overlay(files), **original(name)}
+
+    return get_preparation_data
+
+
+def _opening(files: Mapping[str, bytes]) -> Callable[[str], IO[bytes]]:
+    original = io.open_code
+
+    def open_code(path: str) -> IO[bytes]:
+        data = files.get(os.path.realpath(path))
+        if data is None:
+            return original(path)
+        _remember(path, data)
+        return io.BytesIO(data)
+
+    return open_code
+
+
+def _remember(path: str, data: bytes) -> None:
+    """Let tracebacks quote what runs: without a time of change the entry is never checked against the disk."""
+    text = decode(data).removeprefix("\ufeff")
+    linecache.cache[path] = (len(data), None, text.splitlines(keepends=True), path)
+
+
+@contextlib.contextmanager
+def _loading(files: Mapping[str, bytes]) -> Iterator[None]:
     loader: Any = importlib.machinery.SourceFileLoader
     # Both are inherited from bases: set on the class itself here, and taken from it again.
     get_data, path_stats = loader.get_data, loader.path_stats
@@ -36,9 +107,7 @@ def overlaid(files: Mapping[str, bytes]) -> Iterator[None]:
         data = files.get(os.path.realpath(path))
         if data is None:
             return bytes(get_data(self, path))
-        text = decode(data).removeprefix("\ufeff")
-        # Without a time of change the entry is never checked against the disk.
-        linecache.cache[path] = (len(data), None, text.splitlines(keepends=True), path)
+        _remember(path, data)
         return data
 
     def stats_unless_overlaid(self: Any, path: str) -> Any:

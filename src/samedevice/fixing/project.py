@@ -58,6 +58,15 @@ class Project:
                 return text
         return _read(real) if self.may_edit(path) else None
 
+    def both(self, file: str) -> tuple[str, str]:
+        """The text of a file on disk and as edited so far: the same where it was not, empty where it cannot be read."""
+        real = os.path.realpath(file)
+        for known, before, after in self.texts:
+            if known == real:
+                return before, after
+        text = _read(real) or ""
+        return text, text
+
     def may_edit(self, path: Path) -> bool:
         """Whether `path` is a file of the user's own inside the project, wherever its links lead."""
         real = Path(os.path.realpath(path))

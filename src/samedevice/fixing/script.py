@@ -7,12 +7,14 @@ mended program ended without a device fault. Only the user's own files inside th
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from samedevice.errors import UsageError
-from samedevice.findings import Finding, Fix
+from samedevice.findings import Edit, Finding, Fix, named_from
+from samedevice.fixing.correspondence import any_gone, as_on_disk, corresponding
 from samedevice.fixing.edits import Change, write_all
 from samedevice.fixing.files import findings_if_valid
 from samedevice.fixing.project import Project
@@ -20,7 +22,7 @@ from samedevice.fixing.trial import try_run
 from samedevice.running import RunOptions
 from samedevice.texts import say
 
-__all__ = ["FixOptions", "FixResult", "fix_script"]
+__all__ = ["FixOptions", "FixResult", "Made", "fix_script"]
 
 _MOST_RUNS = 20
 
@@ -44,16 +46,26 @@ class FixOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """An edit that was made."""
+
+    summary: str
+    places: tuple[tuple[str, int], ...]
+    """The files as seen from the current folder, with the line in each after all edits."""
+    safe: bool = True
+    """False where it may change what the program computes, or where it runs."""
+
+
+@dataclass(frozen=True, slots=True)
 class FixResult:
     """How it went. `clean`: the last run ended without a device fault and without an error of its own."""
 
     script: str
     clean: bool
     changes: tuple[Change, ...] = ()
-    made: tuple[str, ...] = ()
-    """The edits that were made, a summary each."""
+    made: tuple[Made, ...] = ()
     left: tuple[Finding, ...] = ()
-    """What the last run still found."""
+    """What the last run still found, at the lines that the files on disk have now."""
     message: str = ""
     """Why it ended, where it is not clean."""
     written: bool = False
@@ -71,7 +83,8 @@ class _Attempt:
     project: Project
     outcome: str
     findings: tuple[Finding, ...]
-    made: tuple[str, ...] = ()
+    made: tuple[tuple[Fix, Project], ...] = ()
+    """The edits that led here, each with the files right after it."""
     tried: set[Project] = field(default_factory=set)
 
 
@@ -128,8 +141,27 @@ def _result(attempt: _Attempt, options: FixOptions) -> FixResult:
     written = bool(changes) and options.write and (clean or not options.verify)
     if written:
         write_all(changes)
-    message = _why(attempt)
-    return FixResult(options.script, clean, changes, attempt.made, attempt.findings, message, written)
+    left = attempt.findings if written else tuple(as_on_disk(each, attempt.project) for each in attempt.findings)
+    made = tuple(_made(fix, project, attempt.project) for fix, project in attempt.made)
+    return FixResult(options.script, clean, changes, made, left, _why(attempt), written)
+
+
+def _made(fix: Fix, then: Project, last: Project) -> Made:
+    """An edit with its places in the files as they are after all edits; `then` is right after it."""
+    places = dict(_place(edit, fix.edits, then, last) for edit in sorted(fix.edits, key=lambda each: -each.line))
+    return Made(fix.summary, tuple(sorted(places.items())), fix.safe)
+
+
+def _place(edit: Edit, edits: tuple[Edit, ...], then: Project, last: Project) -> tuple[str, int]:
+    real = os.path.realpath(edit.file)
+    above = [each for each in edits if os.path.realpath(each.file) == real and each.line < edit.line]
+    line = edit.line + sum(_length(each.new) - _length(each.old) for each in above)
+    lines = corresponding(then.both(real)[1], last.both(real)[1], line)
+    return named_from(str(Path.cwd()), real), lines.start if lines else line
+
+
+def _length(text: str) -> int:
+    return text.count("\n") + 1 if text else 0
 
 
 def _why(attempt: _Attempt) -> str:
@@ -149,24 +181,17 @@ def _next(attempt: _Attempt, options: FixOptions) -> _Attempt | None:
         attempt.tried.add(project)
         following = _run(project, options)
         following.tried |= attempt.tried
-        following.made = (*attempt.made, fix.summary)
-        helps = following.outcome == "ok" or (following.outcome == "finding" and not _same_fault(attempt, following))
-        if helps or (not options.verify and following.outcome == "error" and attempt.outcome == "finding"):
+        following.made = (*attempt.made, (fix, project))
+        if _helps(attempt, following) or (not options.verify and following.outcome == "error"):
             return following
     return None
 
 
-def _same_fault(before: _Attempt, after: _Attempt) -> bool:
-    """Whether the run stops at the same fault as before the edit."""
-
-    def shown(attempt: _Attempt) -> list[tuple[str, str | None, str | None, str | None]]:
-        return [
-            (each.cause, each.operation, each.culprit.name if each.culprit else None, each.location.source)
-            for each in attempt.findings
-            if each.location is not None
-        ]
-
-    return shown(before) == shown(after)
+def _helps(before: _Attempt, after: _Attempt) -> bool:
+    """Whether a run after an edit ended clean, or at another fault."""
+    if after.outcome != "finding":
+        return after.outcome == "ok"
+    return any_gone(before.findings, before.project, after.findings, after.project)
 
 
 def _candidates(attempt: _Attempt) -> Iterator[Fix]:

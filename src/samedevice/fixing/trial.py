@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from samedevice import reports
+from samedevice.errors import UsageError
 from samedevice.findings import Culprit, Edit, Finding, Fix, Location, Operand, Raised
 from samedevice.fixing.overlay import overlaid
 from samedevice.running import RunOptions, run
+from samedevice.texts import packed, unpacked
 
 __all__ = ["try_run"]
 
@@ -41,6 +43,9 @@ def try_run(
 
     Returns:
         The outcome and the findings; None where the run left no report.
+
+    Raises:
+        UsageError: `run` takes `options` for wrong usage, such as a device that cannot be simulated.
     """
     with tempfile.TemporaryDirectory() as folder:
         specification, report = Path(folder) / "specification.json", Path(folder) / "report.json"
@@ -52,6 +57,8 @@ def try_run(
             data = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
+    if "wrong_usage" in data:
+        raise UsageError(unpacked(data["wrong_usage"]))
     return str(data["outcome"]), tuple(_finding(entry) for entry in data["findings"])
 
 
@@ -81,7 +88,12 @@ def main(specification: str) -> int:
     options = RunOptions(**{**values["options"], "args": tuple(values["options"]["args"])})
     process = os.getpid()
     with overlaid({path: b64decode(data) for path, data in values["files"].items()}):
-        result = run(options)
+        try:
+            result = run(options)
+        except UsageError as error:
+            told = json.dumps({"wrong_usage": packed(error.message)})
+            Path(values["report"]).write_text(told, encoding="utf-8")
+            return 2
     if os.getpid() == process:  # not in a forked child that came to the program's end
         Path(values["report"]).write_text(reports.to_json(result.report), encoding="utf-8")
     return result.status
