@@ -113,3 +113,13 @@ def test_shuffling_draws_on_the_cpu_unless_that_is_not_the_default(cuda2):
         for draw in (lambda: list(DataLoader([1, 2], shuffle=True)), lambda: random_split(range(4), [2, 2])):
             with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
                 draw()
+
+
+def test_memory_is_pinned_also_where_no_method_is_patched(cuda2):
+    # What a loader's thread does while another thread imports a part of PyTorch.
+    x = torch.ones(3)
+    assert not torch.ops.aten.is_pinned(x)
+    pinned = torch.ops.aten.pin_memory(x)
+    assert pinned.is_pinned()
+    assert torch.ops.aten.is_pinned(pinned)
+    assert not x.is_pinned()
