@@ -56,6 +56,8 @@ def test_in_a_real_pre_commit(project, tmp_path_factory):
     environment = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path_factory.mktemp("pre-commit"))}
     command = [sys.executable, "-m", "pre_commit", "try-repo", str(ROOT)]
     for hook, status in (("samedevice-fix", 1), ("samedevice", 0)):
-        done = subprocess.run([*command, hook, "--all-files"], capture_output=True, text=True, check=False, env=environment)
+        done = subprocess.run(
+            [*command, hook, "--all-files"], capture_output=True, text=True, check=False, env=environment
+        )
         assert done.returncode == status, done.stdout + done.stderr
     assert Path("a.py").read_text() == BUG.replace("x.numpy()", "x.cpu().numpy()")
