@@ -211,12 +211,14 @@ def test_what_is_left_is_told_in_full(tmp_path):
 
 def test_what_is_left_of_a_file_that_was_not_written_is_told_as_it_is_on_disk(tmp_path):
     path = tmp_path / "train.py"
-    path.write_text("import torch\nw = torch.ones(3)\nprint(torch.ones(3, device='cuda') * w)\nw.to('cuda:1')\n")
+    path.write_text(
+        "import torch\ndevice = 'cuda'\nw = torch.ones(3)\nprint(torch.ones(3, device=device) * w)\nw.to('cuda:1')\n"
+    )
     result = fix_script(FixOptions(str(path), simulate="cuda"))
     assert (result.clean, result.written, len(result.made)) == (False, False, 1)
     (finding,) = result.left
     lines = path.read_text().splitlines()
-    assert (finding.location.line, finding.location.source) == (4, lines[3])
+    assert (finding.location.line, finding.location.source) == (5, lines[4])
     assert all(edit.old == lines[edit.line - 1] for edit in (finding.fix.edits if finding.fix else ()))
 
 

@@ -150,4 +150,4 @@ def test_fix(chinese, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.py").write_text(BUG + "x + torch.ones(3, device='cuda')\n")
     assert main(["fix", "--simulate", "cuda", "a.py"]) == 0
-    assert capsys.readouterr().err == "a.py：已作 1 处修改，现在没有问题\n  x = x.to('cuda')\n"
+    assert capsys.readouterr().err == "a.py：已作 1 处修改，现在没有问题\n  a.py:4: x = x.to('cuda')\n"
