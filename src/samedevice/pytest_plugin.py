@@ -112,7 +112,7 @@ def _explain(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], re
     """Explain the fault, and take the simulation's own frames out of what pytest shows."""
     from samedevice.explaining.explain import explain
     from samedevice.findings import Report
-    from samedevice.running.interpreter import users_traceback
+    from samedevice.usercode import users_traceback
 
     error = excinfo.value
     finding = explain(error)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import linecache
+import os
 import site
 import sys
 import sysconfig
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 
-__all__ = ["is_user_file", "user_frame"]
+__all__ = ["is_user_file", "user_frame", "users_traceback"]
 
+_OWN_FILES = str(Path(__file__).parent) + os.sep
 _GENERATED = ("<frozen", "<eval_with_key", "<attrs generated", "<string>", "<unknown>", "<__array_function__")
 
 
@@ -67,3 +69,23 @@ def user_frame(depth: int = 1) -> FrameType | None:
     while frame is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def users_traceback(tb: TracebackType | None) -> TracebackType | None:
+    """The same traceback as if neither a runner nor a simulation stood between the user and PyTorch.
+
+    Args:
+        tb: of an exception, or None.
+
+    Returns:
+        It without the frames of this package; None where no others are left.
+    """
+    steps = []
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(_OWN_FILES):
+            steps.append(tb)
+        tb = tb.tb_next
+    rebuilt: TracebackType | None = None
+    for step in reversed(steps):
+        rebuilt = TracebackType(rebuilt, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return rebuilt

@@ -17,7 +17,7 @@ __all__ = ["PastedFrame", "frames_in"]
 _FORMS = (
     # Python, and TorchScript's own: File "train.py", line 31, in forward
     re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>[^\n(]+))?'),
-    # IPython 8: File ~/work/net.py:31, in Net.forward(self, x)  ·  Cell In[3], line 5, in train(…)
+    # IPython 8: File ~/net.py:31, in Net.forward(self, x)  ·  Cell In[3], line 5, in train(…)
     re.compile(r"File (?P<file>[^\s\"][^\n\"]*?):(?P<line>\d+)(?:, in (?P<function>[\w.<>]+))?"),
     re.compile(r"(?P<file>Cell In ?\[\d+\]),? line (?P<line>\d+)(?:, in (?P<function>[\w.<>]+))?"),
     # IPython 7: <ipython-input-3-0f1> in forward(self, x), the line marked by an arrow below; of a cell without "(…)"
@@ -29,11 +29,11 @@ _FORMS = (
     re.compile(
         r"(?P<file>Input In ?\[\d+\]), in (?P<function>[^\n(]+)\([^\n]*\)\n(?:[^\n]*\n){0,8}?-+> ?(?P<line>\d+)"
     ),
-    # rich: │ /home/me/train.py:31 in forward
+    # rich: │ train.py:31 in forward
     re.compile(r"│\s*(?P<file>\S+\.py):(?P<line>\d+) in (?P<function>[\w.<>]+)"),
     # pytest, short and long: train.py:31: in forward  ·  train.py:31: RuntimeError
     re.compile(r"(?m)^(?P<file>[^\s:]+\.py):(?P<line>\d+): (?:in (?P<function>\S+))?"),
-    # TorchScript's original code: /app/net.py(31): forward
+    # TorchScript's original code: net.py(31): forward
     re.compile(r"(?m)^(?P<file>[^\s()]+\.py)\((?P<line>\d+)\): (?P<function>[\w.<>]+)"),
 )
 _LIBRARY = re.compile(

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from samedevice.linting.source import decode
+from samedevice.simulation.patching import Applied, Patch
 
 __all__ = ["overlaid"]
 
@@ -32,22 +33,12 @@ def overlaid(files: Mapping[str, bytes]) -> Iterator[None]:
     Args:
         files: what each file is to hold, by its real path.
     """
-    with (
-        _replaced(io, "open_code", _opening(files)),
-        _replaced(multiprocessing.spawn, "get_preparation_data", _telling(files)),
-        _loading(files),
-    ):
+    patches = [
+        Patch(io, "open_code", _opening(files)),
+        Patch(multiprocessing.spawn, "get_preparation_data", _telling(files)),
+    ]
+    with Applied(patches), _loading(files):
         yield
-
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, replacement: Any) -> Iterator[None]:
-    before = getattr(owner, name)
-    setattr(owner, name, replacement)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 class _Overlay:

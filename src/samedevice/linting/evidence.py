@@ -8,7 +8,17 @@ from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.places import CPU, Certainty, Place, resolve
 from samedevice.linting.devices.values import Held, Origin, Tensor
 
-__all__ = ["held_of", "is_certain", "is_tensor", "made_here", "on_accelerator", "origin_of", "where_held", "where_made"]
+__all__ = [
+    "held_of",
+    "is_certain",
+    "is_tensor",
+    "made_here",
+    "on_accelerator",
+    "origin_node",
+    "origin_of",
+    "where_held",
+    "where_made",
+]
 
 
 def is_tensor(conflict: Conflict) -> bool:
@@ -44,6 +54,13 @@ def where_made(conflict: Conflict) -> ast.AST:
     """The expression that made the culprit where that is in the same function, else where it is used."""
     origin = origin_of(conflict)
     return origin.node if origin is not None and made_here(conflict) else conflict.node
+
+
+def origin_node(conflict: Conflict) -> ast.AST:
+    """The expression that put the culprit where it is, in whatever function: for rules that claim only what has one."""
+    origin = origin_of(conflict)
+    assert origin is not None
+    return origin.node
 
 
 def is_certain(conflict: Conflict) -> bool:

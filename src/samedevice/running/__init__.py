@@ -29,6 +29,7 @@ from samedevice.texts import say
 
 if TYPE_CHECKING:
     from samedevice.tracing.watch import Watch
+from samedevice.usercode import users_traceback
 
 __all__ = ["RunOptions", "RunResult", "run"]
 
@@ -179,7 +180,7 @@ def _faults_in_threads(faults: _Faults) -> Iterator[None]:
     def note_and_show(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None:
             faults.note(args.exc_value)
-            users = interpreter.users_traceback(args.exc_traceback)
+            users = users_traceback(args.exc_traceback)
             args = threading.ExceptHookArgs((args.exc_type, args.exc_value, users, args.thread))
         show(args)
 

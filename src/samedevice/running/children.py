@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from samedevice.explaining.explain import explain
 from samedevice.findings import Finding
+from samedevice.simulation.patching import Applied, Patch
 from samedevice.texts import say
 
 if TYPE_CHECKING:
@@ -85,9 +86,9 @@ def taking_part(simulate: str, watching: Watch | None) -> Iterator[Children]:
         else:
             children = Children(folder, is_rank=True)
         stack.enter_context(_telling_spawned(Joining(children, watching is not None)))
-        stack.enter_context(_replaced(multiprocessing.process.BaseProcess, "run", _noting(children, watching)))
+        stack.enter_context(Applied([Patch(multiprocessing.process.BaseProcess, "run", _noting(children, watching))]))
         own = ["--simulate", simulate, *(() if watching is not None else ("--no-origins",))]
-        stack.enter_context(_replaced(subprocess.Popen, "__init__", _starting_runs(own, children.folder)))
+        stack.enter_context(Applied([Patch(subprocess.Popen, "__init__", _starting_runs(own, children.folder))]))
         yield children
 
 
@@ -121,16 +122,6 @@ def _telling_spawned(joining: Joining) -> Iterator[None]:
         yield
     finally:
         processes.joining.remove(joining)
-
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, replacement: Any) -> Iterator[None]:
-    before = getattr(owner, name)
-    setattr(owner, name, replacement)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 def _noting(children: Children, watching: Watch | None) -> Callable[[Any], None]:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import os
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, TypeAlias
 
-from samedevice.usercode import is_user_file
+from samedevice.usercode import is_user_file, users_traceback
 
 __all__ = [
     "INTERRUPTED",
@@ -28,14 +26,12 @@ __all__ = [
     "exit_status",
     "show",
     "state",
-    "users_traceback",
     "wait_for_threads",
 ]
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit status of a script that Ctrl-C ended, as shells show it."""
 
-_OWN_FILES = str(Path(__file__).parent.parent) + os.sep
 _ExitFunction: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
@@ -102,19 +98,6 @@ def show(error: BaseException) -> int:
         print("\nOriginal exception was:", file=sys.stderr)
         traceback.print_exception(error)
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-
-
-def users_traceback(tb: TracebackType | None) -> TracebackType | None:
-    """The same traceback as if neither a runner nor a simulation stood between the user and PyTorch."""
-    steps = []
-    while tb is not None:
-        if not tb.tb_frame.f_code.co_filename.startswith(_OWN_FILES):
-            steps.append(tb)
-        tb = tb.tb_next
-    rebuilt: TracebackType | None = None
-    for step in reversed(steps):
-        rebuilt = TracebackType(rebuilt, step.tb_frame, step.tb_lasti, step.tb_lineno)
-    return rebuilt
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:

@@ -13,16 +13,14 @@ import sys
 import traceback as printing
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import torch._utils
 
 from samedevice.simulation.patching import Patch
+from samedevice.usercode import users_traceback
 
 __all__ = ["patches"]
-
-_PACKAGE = str(Path(__file__).parent)
 
 
 def patches() -> Iterator[Patch]:
@@ -37,7 +35,7 @@ def patches() -> Iterator[Patch]:
 
     def __init__(self: Any, exc_info: Any = None, *args: Any, **kwargs: Any) -> None:
         kind, error, traceback = sys.exc_info() if exc_info is None else exc_info
-        original(self, (kind, error, _without_ours(traceback)), *args, **kwargs)
+        original(self, (kind, error, users_traceback(traceback)), *args, **kwargs)
 
     yield Patch(wrapper, "__init__", __init__)
     # The package has a function of that name.
@@ -54,21 +52,9 @@ def _writing(original: Callable[..., None]) -> Callable[..., None]:
             original(fn, i, args, error_file)
         except SystemExit as leaving:
             if (error := leaving.__context__) is not None and leaving.code == 1:
-                text = printing.format_exception(type(error), error, _without_ours(error.__traceback__))
+                text = printing.format_exception(type(error), error, users_traceback(error.__traceback__))
                 with Path(error_file).open("wb") as file:
                     pickle.dump("".join(text), file)
             raise
 
     return _wrap
-
-
-def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    kept = []
-    while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            kept.append(traceback)
-        traceback = traceback.tb_next
-    result: TracebackType | None = None
-    for entry in reversed(kept):
-        result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return result

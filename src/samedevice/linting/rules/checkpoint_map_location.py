@@ -7,7 +7,7 @@ import ast
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
 from samedevice.linting.devices.facts import Conflict
-from samedevice.linting.evidence import is_certain, origin_of
+from samedevice.linting.evidence import is_certain, made_here, origin_node, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -18,16 +18,10 @@ def _claims(fact: Conflict) -> bool:
     return origin is not None and origin.how == "loaded" and is_certain(fact)
 
 
-def _at(fact: Conflict) -> ast.AST:
-    origin = origin_of(fact)
-    assert origin is not None
-    return origin.node
-
-
 def _message(fact: Conflict, source: Source) -> str:
     return say(
         "`{code}` brings back tensors on {here}, where they were saved; {line} uses them with one on {there}",
-        code=wording.text_of(_at(fact), source),
+        code=wording.text_of(origin_node(fact), source),
         line=wording.line(wording.line_of(fact.node)),
         here=wording.here(fact),
         there=wording.there(fact),
@@ -35,9 +29,8 @@ def _message(fact: Conflict, source: Source) -> str:
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
-    origin = origin_of(fact)
-    node = _at(fact)
-    if origin is None or not isinstance(node, ast.Call) or origin.function != fact.where.function:
+    node = origin_node(fact)
+    if not isinstance(node, ast.Call) or not made_here(fact):
         return None
     device = wording.device_expression(fact, source, at=node)
     if device is None:
@@ -45,4 +38,4 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     return Fix(f"map_location={device}", (edits.add_keyword(source, node, f"map_location={device}"),))
 
 
-RULE = Rule("SD113", "checkpoint-map-location", Conflict, _claims, _message, at=_at, fix=_fix)
+RULE = Rule("SD113", "checkpoint-map-location", Conflict, _claims, _message, at=origin_node, fix=_fix)

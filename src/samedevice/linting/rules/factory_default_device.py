@@ -28,10 +28,6 @@ def _claims(fact: Conflict) -> bool:
     return bool(origin.function) and bool(fact.where.function)
 
 
-def _at(fact: Conflict) -> ast.AST:
-    return where_made(fact)
-
-
 def _message(fact: Conflict, source: Source) -> str:
     origin = origin_of(fact)
     assert origin is not None
@@ -62,4 +58,4 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     )
 
 
-RULE = Rule("SD106", "factory-default-device", Conflict, _claims, _message, at=_at, fix=_fix)
+RULE = Rule("SD106", "factory-default-device", Conflict, _claims, _message, at=where_made, fix=_fix)

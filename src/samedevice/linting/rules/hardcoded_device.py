@@ -7,7 +7,7 @@ import ast
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
 from samedevice.linting.devices.facts import Conflict
-from samedevice.linting.evidence import made_here, on_accelerator, origin_of
+from samedevice.linting.evidence import made_here, on_accelerator, origin_node, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -18,16 +18,10 @@ def _claims(fact: Conflict) -> bool:
     return origin is not None and origin.literal and on_accelerator(fact)
 
 
-def _at(fact: Conflict) -> ast.AST:
-    origin = origin_of(fact)
-    assert origin is not None
-    return origin.node
-
-
 def _message(fact: Conflict, source: Source) -> str:
     return say(
         "`{code}` names {here}; {line} uses it with a tensor on {there}",
-        code=wording.text_of(_at(fact), source),
+        code=wording.text_of(origin_node(fact), source),
         line=wording.line(wording.line_of(fact.node)),
         here=wording.here(fact),
         there=wording.there(fact),
@@ -35,7 +29,7 @@ def _message(fact: Conflict, source: Source) -> str:
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
-    node = _at(fact)
+    node = origin_node(fact)
     device = wording.device_expression(fact, source, at=node)
     if (
         device is None
@@ -50,4 +44,4 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     return Fix(text, (edits.replace(source, node, text),))
 
 
-RULE = Rule("SD107", "hardcoded-device", Conflict, _claims, _message, at=_at, fix=_fix)
+RULE = Rule("SD107", "hardcoded-device", Conflict, _claims, _message, at=origin_node, fix=_fix)

@@ -17,10 +17,6 @@ def _claims(fact: Conflict) -> bool:
     return fact.role == "hidden" and is_tensor(fact) and is_certain(fact)
 
 
-def _at(fact: Conflict) -> ast.AST:
-    return where_made(fact)
-
-
 def _message(fact: Conflict, source: Source) -> str:
     name = wording.text_of(fact.culprit.node, source)
     return say(
@@ -45,4 +41,4 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     return mending.move_at_use(fact, source, beside=beside)
 
 
-RULE = Rule("SD120", "hidden-state", Conflict, _claims, _message, at=_at, fix=_fix)
+RULE = Rule("SD120", "hidden-state", Conflict, _claims, _message, at=where_made, fix=_fix)

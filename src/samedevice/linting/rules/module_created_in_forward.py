@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-
 from samedevice.linting import wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.values import Module
-from samedevice.linting.evidence import is_certain, origin_of
+from samedevice.linting.evidence import is_certain, origin_node, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -18,12 +16,6 @@ def _claims(fact: Conflict) -> bool:
     if origin is None or not isinstance(fact.culprit.value, Module) or not is_certain(fact):
         return False
     return fact.where.in_module and bool(origin.cls) and not origin.function.endswith("__init__")
-
-
-def _at(fact: Conflict) -> ast.AST:
-    origin = origin_of(fact)
-    assert origin is not None
-    return origin.node
 
 
 def _message(fact: Conflict, source: Source) -> str:
@@ -39,4 +31,4 @@ def _message(fact: Conflict, source: Source) -> str:
     )
 
 
-RULE = Rule("SD114", "module-created-in-forward", Conflict, _claims, _message, at=_at)
+RULE = Rule("SD114", "module-created-in-forward", Conflict, _claims, _message, at=origin_node)

@@ -25,10 +25,6 @@ def _held(fact: Conflict) -> Held:
     return held
 
 
-def _at(fact: Conflict) -> ast.AST:
-    return where_held(fact)
-
-
 def _message(fact: Conflict, source: Source) -> str:
     held = _held(fact)
     return say(
@@ -96,4 +92,4 @@ def _name_of_nn(source: Source) -> str | None:
     return "torch.nn" if imports_torch else None
 
 
-RULE = Rule("SD104", "plain-container", Conflict, _claims, _message, at=_at, fix=_fix)
+RULE = Rule("SD104", "plain-container", Conflict, _claims, _message, at=where_held, fix=_fix)

@@ -31,10 +31,6 @@ def _held(fact: Conflict) -> Held:
     return held
 
 
-def _at(fact: Conflict) -> ast.AST:
-    return where_held(fact)
-
-
 def _message(fact: Conflict, source: Source) -> str:
     held = _held(fact)
     name = f"self.{held.name}" if held.owner else held.name
@@ -73,4 +69,4 @@ def _device_given(node: ast.If) -> ast.expr | None:
     return None
 
 
-RULE = Rule("SD118", "stale-cache", Conflict, _claims, _message, at=_at, fix=_fix)
+RULE = Rule("SD118", "stale-cache", Conflict, _claims, _message, at=where_held, fix=_fix)
