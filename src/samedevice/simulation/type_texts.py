@@ -15,7 +15,7 @@ import torch
 
 from samedevice.simulation import labels
 
-__all__ = ["WITHOUT_INTEGERS", "floats_only", "tell_of_device"]
+__all__ = ["WITHOUT_INTEGERS", "floats_only", "scalar_type", "tell_of_device"]
 
 _PRODUCTS = {
     "addmm_cuda": ("mm", "addmm", "addmm_", "addbmm", "addbmm_"),
@@ -26,15 +26,18 @@ _PRODUCTS = {
 }
 WITHOUT_INTEGERS = {f"aten::{name}": kernel for kernel, names in _PRODUCTS.items() for name in names}
 """Operator -> how its kernel on CUDA, which has no integers, calls itself."""
-_INTEGERS = {
+_SCALAR_TYPES = {
     torch.int64: "Long",
     torch.int32: "Int",
     torch.int16: "Short",
     torch.int8: "Char",
     torch.uint8: "Byte",
     torch.bool: "Bool",
+    torch.float64: "Double",
+    torch.float32: "Float",
+    torch.float16: "Half",
+    torch.bfloat16: "BFloat16",
 }
-
 _LEGACY_TYPE = re.compile(r"\btorch\.(?=[A-Z]\w*Tensor\b)")
 _CHANGES = (
     (_LEGACY_TYPE, "torch.cuda."),
@@ -44,6 +47,11 @@ _CHANGES = (
 )
 _CONVOLUTIONS = ("aten::convolution", "aten::_convolution")
 _TYPES_DIFFER = "expected scalar type"
+
+
+def scalar_type(dtype: torch.dtype) -> str:
+    """What C++ calls a dtype, as messages show it: `c10::ScalarType`."""
+    return _SCALAR_TYPES.get(dtype, str(dtype).removeprefix("torch.").title())
 
 
 def floats_only(call: Callable[..., Any], kernel: str) -> Callable[..., Any]:
@@ -59,9 +67,10 @@ def floats_only(call: Callable[..., Any], kernel: str) -> Callable[..., Any]:
 
     def called(*args: Any, **kwargs: Any) -> Any:
         result = call(*args, **kwargs)
-        integer = _INTEGERS.get(result.dtype)
-        if integer and args[0].numel() and result.numel() and labels.device_so_far(args[0]).type == "cuda":
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{integer}'")
+        dtype = result.dtype
+        integers = not (dtype.is_floating_point or dtype.is_complex or result.is_quantized)
+        if integers and args[0].numel() and result.numel() and labels.device_so_far(args[0]).type == "cuda":
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
         return result
 
     return called

@@ -9,6 +9,7 @@ import torch
 
 from samedevice.simulation.calls import Call, Operand, refusal
 from samedevice.simulation.rules.comparing import compared_refusal, no_kernel_refusal
+from samedevice.simulation.type_texts import scalar_type
 
 __all__ = ["attention", "ctc_loss", "packed_lengths"]
 
@@ -59,27 +60,9 @@ def packed_lengths(call: Call) -> torch.device | None:
                 lengths,
                 dimension_count=lengths.tensor.dim(),
                 device=lengths.device,
-                dtype_type=_scalar_type(lengths.tensor.dtype),
+                dtype_type=scalar_type(lengths.tensor.dtype),
             )
     return None
-
-
-_SCALAR_TYPES = {
-    torch.int64: "Long",
-    torch.int32: "Int",
-    torch.int16: "Short",
-    torch.int8: "Char",
-    torch.uint8: "Byte",
-    torch.bool: "Bool",
-    torch.float64: "Double",
-    torch.float32: "Float",
-    torch.float16: "Half",
-    torch.bfloat16: "BFloat16",
-}
-
-
-def _scalar_type(dtype: torch.dtype) -> str:
-    return _SCALAR_TYPES.get(dtype, str(dtype).removeprefix("torch.").title())
 
 
 def ctc_loss(call: Call) -> torch.device | None:
