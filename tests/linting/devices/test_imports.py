@@ -1,9 +1,12 @@
 """What a file imports from its package, folder or project is understood; what is wrong there is not reported here."""
 
 import textwrap
+import threading
 
 import pytest
 
+from samedevice.linting.checking import check
+from samedevice.linting.devices.neighbours import NEIGHBOURS
 from samedevice.linting.lint import lint, lint_source
 
 HELPERS = """
@@ -209,3 +212,17 @@ def test_a_text_without_a_file_has_no_neighbours(project, tmp_path, monkeypatch)
     assert lint_source(program, "not_there.py") == ()
     project.write("there.py", "")
     assert [finding.code for finding in lint_source(program, "there.py")] == ["SD117"]
+
+
+def test_what_another_thread_reads_is_its_own(project):
+    mine = project.write("two.py", "import torch\n")
+    other = project.write("script.py", "import torch\nfrom app import helpers\nhelpers.causal(2)\n")
+    NEIGHBOURS.read.clear()
+    NEIGHBOURS.tree(mine)
+    checked = []
+    thread = threading.Thread(target=lambda: checked.append(check(other.read_text(), str(other))))
+    thread.start()
+    thread.join()
+    assert NEIGHBOURS.read == {mine}
+    assert str(other.parent / "app" / "helpers.py") in checked[0].reads
+    assert str(mine) not in checked[0].reads

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
+import threading
 import warnings
 from collections import OrderedDict
 from pathlib import Path
@@ -30,8 +31,11 @@ _Stamp = tuple[int, int] | None
 """When a file or folder was changed, and its size; None where it is not there."""
 
 
-class Neighbours:
-    """What was read of folders and files, as long as they stay as they were."""
+class Neighbours(threading.local):
+    """What was read of folders and files, as long as they stay as they were.
+
+    Each thread has its own: what one reads is no part of what another's findings rest on.
+    """
 
     def __init__(self) -> None:
         self._trees: OrderedDict[Path, tuple[_Stamp, ast.Module | None, int]] = OrderedDict()
@@ -139,7 +143,7 @@ class Neighbours:
 
 
 NEIGHBOURS: Final = Neighbours()
-"""Those of this process. Whatever is kept is compared with what is on disk before it is used."""
+"""Those of this thread. Whatever is kept is compared with what is on disk before it is used."""
 
 
 def _stamp(path: Path) -> _Stamp:
