@@ -3,6 +3,7 @@
 import datetime
 import sys
 import warnings
+import weakref
 
 import pytest
 import torch
@@ -156,6 +157,17 @@ def test_training_moves_inputs_and_fills_gradients(group, view):
         wrapped(torch.randn(4, 3)).sum().backward()
         assert {parameter.grad.device for parameter in model.parameters()} == {torch.device("cuda:0")}
         optimizer.step()
+
+
+def test_a_group_that_ends_holds_no_tensors(group):
+    sent = [torch.ones(1, device="cuda") for _ in range(2000)]
+    alive = [weakref.ref(tensor) for tensor in sent]
+    for tensor in sent:
+        dist.all_reduce(tensor, async_op=True)
+    del sent, tensor
+    dist.destroy_process_group()
+    assert [reference() for reference in alive] == [None] * 2000
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
 
 
 def test_without_device_ids_inputs_stay(group):

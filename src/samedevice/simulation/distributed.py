@@ -11,9 +11,12 @@ ProcessGroupNCCL.cpp (`check_gpu_single_tensor`), 2.6 to 2.14.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import ctypes
 import functools
 import importlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -29,6 +32,14 @@ from samedevice.simulation.patching import ItemPatch, Patch, Undoable
 __all__ = ["patches"]
 
 _TIMEOUT = timedelta(minutes=10)
+_LETTING_GO = timedelta(seconds=2)
+"""How long the end of a process waits for collectives that other processes left alone."""
+_LAST: deque[Any] = deque(maxlen=16)
+"""The last works of groups that ended."""
+# They outlive Python, or they would be what a thread holds when that ends.
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_LAST))
+_THREADS = 1
+"""As NCCL, which runs the collectives of a group one after another."""
 _COLLECTIVES = (
     *("allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "_allgather_base", "allgather_coalesced"),
     *("allgather_into_tensor_coalesced", "gather", "scatter", "reduce_scatter", "_reduce_scatter_base"),
@@ -65,6 +76,9 @@ def patches(machine: Machine) -> Iterator[Undoable]:
     verify = "_verify_param_shape_across_processes"
     yield Patch(ddp, verify, _checked(c10d, verify, getattr(ddp, verify)))
     yield Patch(c10d.ProcessGroup, "_device_types", property(_claimed(c10d, c10d.ProcessGroup._device_types.fget)))
+    for name in ("shutdown", "abort"):
+        if hasattr(c10d.ProcessGroup, name):
+            yield Patch(c10d.ProcessGroup, name, _letting_go(machine.kind, getattr(c10d.ProcessGroup, name)))
     for name in _COLLECTIVES:
         if hasattr(c10d.ProcessGroup, name):
             yield Patch(c10d.ProcessGroup, name, _checked(c10d, name, getattr(c10d.ProcessGroup, name)))
@@ -110,13 +124,30 @@ def _group_type(c10d: Any, name: str) -> Any:
         """The backend of a simulated machine."""
 
         def __init__(self, store: Any, rank: int, size: int, options: Any = None) -> None:
-            super().__init__(store, rank, size, timeout=(options or Options())._timeout)
+            carrier = c10d.ProcessGroupGloo._Options()
+            carrier._timeout = (options or Options())._timeout
+            carrier._devices = [c10d.ProcessGroupGloo.create_default_device()]
+            carrier._threads = _THREADS
+            super().__init__(store, rank, size, carrier)
+            atexit.register(self._let_go)
 
         def _shutdown(self) -> None:
             """Gloo's connections close when the group is dropped."""
+            atexit.unregister(self._let_go)
+            self._let_go()
 
-        def abort(self) -> None:
-            """As `_shutdown`."""
+        abort = _shutdown
+
+        def _let_go(self) -> None:
+            """Wait until no thread of the group holds tensors, as none does of NCCL's.
+
+            A thread of gloo drops the tensors of a collective a moment after it woke who waits for that. If Python
+            ends in that moment, the process aborts: "terminate called without an active exception", pytorch#190489.
+            The work below needs no other process. Its end says that the one thread has dropped all earlier ones.
+            """
+            with contextlib.suppress(RuntimeError):
+                _LAST.append(self.allreduce([torch.empty(0, device="cpu")]))
+                _LAST[-1].wait(_LETTING_GO)
 
         def perform_nocolor_split(self, device: torch.device) -> None:
             """Only real communicators are split."""
@@ -124,6 +155,20 @@ def _group_type(c10d: Any, name: str) -> Any:
     Group.Options = Options
     Group.__name__ = Group.__qualname__ = f"ProcessGroup{name.upper()}"
     return Group
+
+
+def _letting_go(kind: str, original: Callable[[Any], None]) -> Callable[[Any], None]:
+    """What ends a process group from Python; C++ does not know of `_shutdown`. `abort`, `shutdown`: since 2.7 or so."""
+
+    @functools.wraps(original)
+    def end(group: Any) -> None:
+        with contextlib.suppress(RuntimeError):
+            backend = group._get_backend(torch.device(kind))
+            if hasattr(backend, "_shutdown"):
+                backend._shutdown()
+        original(group)
+
+    return end
 
 
 def _registering_for_cpu(c10d: Any, kind: str) -> Callable[..., Any]:
