@@ -12,6 +12,45 @@ from samedevice.explaining.mending.mend import _SENTENCES
 
 # Each script, and the lines that the mend puts there, in their order.
 MENDS = {
+    "a buffer written over several lines, with comments and spaces in its texts": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.names = {"left  right": 2}
+                self.table = torch.full(
+                    (2, self.names["left  right"]),  # rows and columns
+                    0.5,
+                )
+
+            def forward(self, x):
+                return x + self.table
+
+        net = Net().cuda()
+        out = net(torch.ones(2, 2, device="cuda"))
+        """,
+        [
+            'self.register_buffer("table", torch.full(',
+            "), persistent=False)",
+        ],
+    ),
+    "a state made over several lines": (
+        """
+        device = torch.device("cuda")
+        cell = nn.LSTM(4, 8).to(device)
+        state = (
+            torch.zeros(1, 2, 8),  # hidden
+            torch.zeros(
+                1, 2, 8  # cell
+            ),
+        )
+        out = cell(torch.ones(3, 2, 4, device=device), state)
+        """,
+        [
+            "torch.zeros(1, 2, 8, device=device),  # hidden",
+            "1, 2, 8, device=device  # cell",
+        ],
+    ),
     "a layer replaced by its index after the move": (
         """
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

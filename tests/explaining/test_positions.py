@@ -53,7 +53,7 @@ def failing(code, tmp_path):
 def test_the_running_expression(code, expected, tmp_path):
     frame = user_frames(failing(code, tmp_path))[-1]
     assert frame.position is not None
-    assert frame.source.text_of(frame.running) == " ".join(expected.split())
+    assert frame.source.exact_text(frame.running) == expected
 
 
 def test_a_source_that_was_changed_says_nothing(tmp_path):

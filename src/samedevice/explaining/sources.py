@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from samedevice.explaining.spelling import on_one_line
+
 __all__ = ["Function", "Source", "expressions_of", "read_source"]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -36,9 +38,19 @@ class Source:
         return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
 
     def text_of(self, node: ast.AST) -> str:
-        """The source text of `node` as one line, in the user's own spelling."""
-        found = ast.get_source_segment("".join(self.lines), node)
-        return " ".join(found.split()) if found else ast.unparse(node)
+        """The source text of `node` as one line, in the user's own spelling where that can be."""
+        found = self.exact_text(node)
+        return (on_one_line(found) if "\n" in found else found) or ast.unparse(node)
+
+    def exact_text(self, node: ast.AST) -> str:
+        """The source text of `node` as it stands there, over several lines too."""
+        line, end_line = getattr(node, "lineno", 0), getattr(node, "end_lineno", None) or 0
+        if not 0 < line <= end_line <= len(self.lines):
+            return ast.unparse(node)
+        lines = [text.encode() for text in self.lines[line - 1 : end_line]]
+        lines[-1] = lines[-1][: getattr(node, "end_col_offset", None)]
+        lines[0] = lines[0][getattr(node, "col_offset", 0) :]
+        return b"".join(lines).decode()
 
     def statement_at(self, line: int) -> ast.stmt | None:
         """The innermost statement that line `line` belongs to; of a compound statement only its header."""

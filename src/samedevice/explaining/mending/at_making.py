@@ -12,13 +12,13 @@ from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, fixed_device, from_data, load_call
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, device_of_neighbour
-from samedevice.explaining.mending.edits import as_fix, enclosed, replace_node
+from samedevice.explaining.mending.edits import append, as_fix, enclosed, replace_node, with_keyword
 from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.mending.registering import buffer
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name, keyword, move_calls, moved_device
-from samedevice.findings import Edit, Fix
+from samedevice.findings import Fix
 
 
 def factory(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -29,20 +29,15 @@ def factory(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | No
     device = device_at(evidence, made)
     if call is None or device is None:
         return at_use(evidence, verdict, made)
-    return _together(made, device) or as_fix(with_keyword(made.source, call, "device", device))
+    return as_fix(with_keyword(made.source, "device", device, *(_side_by_side(made) or [call])))
 
 
-def _together(made: Made, device: str) -> Fix | None:
+def _side_by_side(made: Made) -> list[ast.Call]:
     """`return torch.zeros(n), torch.zeros(n)`: what is made side by side goes to one device side by side."""
     value = getattr(made.statement, "value", None)
     parts = value.elts if isinstance(value, ast.Tuple) else []
     calls = [part for part in parts if isinstance(part, ast.Call) and factory_call(part, made.source) is part]
-    if len(calls) < 2 or len(calls) < len(parts) or not isinstance(value, ast.Tuple):
-        return None
-    texts = [made.source.text_of(call) for call in calls]
-    given = [f"{text[:-1].rstrip().rstrip(',')}, device={device})" for text in texts]
-    bracketed = made.source.text_of(value).startswith("(")
-    return as_fix(replace_node(made.source, value, f"({', '.join(given)})" if bracketed else ", ".join(given)))
+    return calls if len(calls) == len(parts) else []
 
 
 def recurrent(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -51,8 +46,7 @@ def recurrent(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | 
     if made is not None and statement is not None and made.event == "moved" and evidence.device == "cpu":
         calls = [call for call in move_calls(statement) if call_name(call) == "cpu" or _says_cpu(moved_device(call))]
         if len(calls) == 1 and isinstance(calls[0].func, ast.Attribute):
-            receiver = made.source.text_of(calls[0].func.value)
-            return as_fix(replace_node(made.source, calls[0], receiver))
+            return as_fix(replace_node(made.source, calls[0], made.source.exact_text(calls[0].func.value)))
     return factory(evidence, verdict, made)
 
 
@@ -80,15 +74,6 @@ def _known_before(text: str, frame: object, line: int) -> bool:
         return True
     binding = binding_of(base, frame, line + 1) if isinstance(frame, UserFrame) else None
     return binding is None or binding.line < line
-
-
-def with_keyword(source: Source, call: ast.Call, name: str, value: str) -> Edit | None:
-    """The edit that adds `name=value` to the arguments of `call`."""
-    text = source.text_of(call)
-    if not text.endswith(")"):
-        return None
-    separator = ", " if call.args or call.keywords else ""
-    return replace_node(source, call, f"{text[:-1].rstrip().rstrip(',')}{separator}{name}={value})")
 
 
 def named_device(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -162,7 +147,7 @@ def map_location(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
     # Where there is no word for the device by then, the one that the failing line wants, which fixes it.
     where = device or f'"{evidence.expected or "cpu"}"'
     said = keyword(call, "map_location")
-    edit = with_keyword(source, call, "map_location", where) if said is None else replace_node(source, said, where)
+    edit = with_keyword(source, "map_location", where, call) if said is None else replace_node(source, said, where)
     return as_fix(edit, safe=device is not None)
 
 
@@ -179,7 +164,7 @@ def accumulated(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
     )
     call = (factory_call(made.statement, made.source) or from_data(made.statement, made.source)) if made else None
     if made is not None and device is not None and call is not None:
-        return as_fix(with_keyword(made.source, call, "device", device))
+        return as_fix(with_keyword(made.source, "device", device, call))
     value = enclosed(frame.source, running.value)
     where = "cpu()" if evidence.device == "cpu" else f"to({frame.source.text_of(running.target)}.device)"
     return as_fix(replace_node(frame.source, running.value, f"{value}.{where}"))
@@ -194,7 +179,7 @@ def _joined(evidence: Evidence) -> Fix | None:
     parts = route.value if route is not None and type(route.value) is list else []
     if "cpu" in (evidence.device, evidence.expected) or not parts or not all(is_tensor(part) for part in parts):
         return None
-    text = frame.source.text_of(call.args[0])
+    text = frame.source.exact_text(call.args[0])
     return as_fix(replace_node(frame.source, call.args[0], f"[each.cpu() for each in {text}]"))
 
 
@@ -216,7 +201,7 @@ def guard(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None
     if device is None or test is None or not isinstance(target, ast.Attribute | ast.Subscript | ast.Name):
         return at_use(evidence, verdict, made)
     kept = source.text_of(target)
-    return as_fix(replace_node(source, test, f"{source.text_of(test)} or {kept}.device != {device}"))
+    return as_fix(append(source, test, f" or {kept}.device != {device}"))
 
 
 def _filled_there(evidence: Evidence, made: Made) -> Fix | None:
@@ -227,7 +212,7 @@ def _filled_there(evidence: Evidence, made: Made) -> Fix | None:
     call, device = factory_call(root.statement, root.source), device_at(evidence, root)
     if call is None or device is None:
         return None
-    return as_fix(with_keyword(root.source, call, "device", device))
+    return as_fix(with_keyword(root.source, "device", device, call))
 
 
 def _test_around(source: Source, line: int) -> ast.expr | None:

@@ -8,12 +8,12 @@ from samedevice.explaining.diagnosing.evidence import Evidence
 from samedevice.explaining.drawn_from import distribution_of, drawn_from
 from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, from_data
-from samedevice.explaining.mending.edits import parses
+from samedevice.explaining.mending.edits import as_fix, lines_of, replace_lines
 from samedevice.explaining.routes import Step
 from samedevice.explaining.set_in_class import only_assignment
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import keyword
-from samedevice.findings import Edit, Fix
+from samedevice.findings import Fix
 
 __all__ = ["parameters_as_buffers"]
 
@@ -47,17 +47,15 @@ def _edit(made: Made, name: str, kind: type) -> Fix | None:
     text = _said_anywhere(source, statement.value, factories, name, kind)
     if not factories or text is None:
         return None
-    lines = [line.rstrip("\r\n") for line in source.lines]
     outer, inner = (" " * each for each in (method.col_offset, statement.col_offset))
     buffers = [
         f'{inner}self.register_buffer("{each}", {source.text_of(call)}, persistent=False)'
         for each, call in zip(_names(statement.value, factories, name, kind), factories, strict=True)
     ]
-    old = lines[statement.lineno - 1 : method.end_lineno]
-    rest = lines[statement.end_lineno : method.end_lineno]
+    rest = lines_of(source, statement.end_lineno + 1, method.end_lineno)
     new = [*buffers, *rest, "", f"{outer}@property", f"{outer}def {name}(self):", f"{outer}    return {text}"]
-    edit = Edit(made.file, statement.lineno, method.end_lineno, "\n".join(old), "\n".join(new))
-    return Fix(" ".join(each.strip() for each in buffers), (edit,)) if parses(source, edit) else None
+    summary = " ".join(each.strip() for each in buffers)
+    return as_fix(replace_lines(source, statement.lineno, method.end_lineno, new), summary=summary)
 
 
 def _factories(call: ast.Call, source: Source) -> list[ast.Call]:

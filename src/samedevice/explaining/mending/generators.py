@@ -8,9 +8,8 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_generator
 from samedevice.explaining.made import Made
-from samedevice.explaining.mending.at_making import with_keyword
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
-from samedevice.explaining.mending.edits import as_fix, replace_node
+from samedevice.explaining.mending.edits import as_fix, replace_node, with_keyword
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import call_name, keyword
@@ -56,7 +55,7 @@ def _made_there(evidence: Evidence, made: Made | None, kind: str) -> Fix | None:
     where = named or f'"{kind}"'
     if said is not None:
         return as_fix(replace_node(made.source, said, where), safe=False)
-    return as_fix(with_keyword(made.source, call, "device", where), safe=False)
+    return as_fix(with_keyword(made.source, "device", where, call), safe=False)
 
 
 def _told_helper(source: Source, statement: ast.stmt, kind: str) -> Fix | None:
@@ -71,7 +70,7 @@ def _told_helper(source: Source, statement: ast.stmt, kind: str) -> Fix | None:
             given = call.args[index] if given is None and index < len(call.args) else given
             if given is not None:
                 return as_fix(replace_node(source, given, f'"{kind}"'), safe=False)
-            return as_fix(with_keyword(source, call, parameter, f'"{kind}"'), safe=False)
+            return as_fix(with_keyword(source, parameter, f'"{kind}"', call), safe=False)
     return None
 
 
@@ -118,7 +117,7 @@ def _given(frame: UserFrame, kind: str) -> Fix | None:
     if call is None:
         return None
     device = device_in_frame(frame, f"{kind}:0", call.lineno) or f'"{kind}"'
-    return as_fix(with_keyword(frame.source, call, "generator", f"torch.Generator(device={device})"), safe=False)
+    return as_fix(with_keyword(frame.source, "generator", f"torch.Generator(device={device})", call), safe=False)
 
 
 def _shuffling_call(source: Source, line: int) -> ast.Call | None:

@@ -46,7 +46,7 @@ def kept_at(made: Made) -> Fix | None:
     target = call.func.value
     if not isinstance(target, ast.Name | ast.Attribute | ast.Subscript) or _is_outer_name(target, made):
         return None
-    return as_fix(replace_node(made.source, call, f"{made.source.text_of(target)} = {made.source.text_of(call)}"))
+    return as_fix(replace_node(made.source, call, f"{made.source.text_of(target)} = {made.source.exact_text(call)}"))
 
 
 def _kept_in_loop(source: Source, loop: ast.For | ast.AsyncFor) -> Fix | None:

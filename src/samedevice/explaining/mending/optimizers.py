@@ -7,11 +7,11 @@ import ast
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import is_optimizer
 from samedevice.explaining.made import Made
-from samedevice.explaining.mending.edits import as_fix, insert_before
+from samedevice.explaining.mending.edits import as_fix, indent_of, insert_after, insert_before
 from samedevice.explaining.mending.ordering import after_the_move, loops_around, moved_after, reloaded
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import bindings_of, call_name
-from samedevice.findings import Edit, Fix
+from samedevice.findings import Fix
 from samedevice.texts import say
 
 __all__ = ["constructed_after", "synced"]
@@ -66,13 +66,11 @@ def constructed_after(file: str, line: int, model: str, replacing: str | None = 
     together = moved_after(source, construction, changing)
     if together is not None:
         return together
-    lines = [text.rstrip("\r\n") for text in source.lines]
-    text = lines[construction.lineno - 1 : construction.end_lineno]
-    last = lines[changing.end_lineno - 1]
-    indent = " " * changing.col_offset
-    moved = [indent + each[construction.col_offset :] for each in text]
-    edit = Edit(file, changing.end_lineno, changing.end_lineno, last, "\n".join([last, *moved]))
-    return Fix(say("{code}  (again after line {line})", code=text[0].strip(), line=changing.end_lineno), (edit,))
+    indent = indent_of(source, construction) or ""
+    texts = [each.removeprefix(indent) for each in source.exact_text(construction).split("\n")]
+    edit = insert_after(source, changing, *texts)
+    summary = say("{code}  (again after line {line})", code=source.line(line), line=changing.end_lineno)
+    return as_fix(edit, summary=summary)
 
 
 def _changing_statement(source: Source, construction: ast.stmt, model: str, replacing: str | None) -> ast.stmt | None:

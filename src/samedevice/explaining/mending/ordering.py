@@ -9,11 +9,11 @@ from typing import Any
 from samedevice.explaining.diagnosing.evidence import Evidence
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_module, is_optimizer, tensors_of_module
-from samedevice.explaining.mending.edits import as_fix, parses
+from samedevice.explaining.mending.edits import as_fix, insert_after, lines_of, replace_lines
 from samedevice.explaining.routes import resolve, search
 from samedevice.explaining.sources import Source
 from samedevice.explaining.syntax import bindings_of, call_name, move_calls
-from samedevice.findings import Edit, Fix
+from samedevice.findings import Fix
 from samedevice.texts import say
 
 __all__ = ["after_the_move", "block_of", "loops_around", "moved_after", "reloaded", "variables_of"]
@@ -99,18 +99,13 @@ def moved_after(source: Source, statement: ast.stmt, other: ast.stmt) -> Fix | N
     between = block[block.index(statement) + 1 : block.index(other) + 1]
     if any(isinstance(node, ast.Name) and node.id in names for each in between for node in ast.walk(each)):
         return None
-    lines = [text.rstrip("\r\n") for text in source.lines]
-    start = _with_comment(lines, statement)
-    moved, old = lines[start - 1 : statement.end_lineno], lines[start - 1 : other.end_lineno]
-    rest = lines[statement.end_lineno : other.end_lineno]
+    start = _with_comment(source, statement)
+    moved = lines_of(source, start, statement.end_lineno)
+    rest = lines_of(source, statement.end_lineno + 1, other.end_lineno)
     while rest and not rest[0].strip():
         rest.pop(0)
-    edit = Edit(source.file, start, other.end_lineno, "\n".join(old), "\n".join([*rest, *moved]))
-    if not parses(source, edit):
-        return None
-    return Fix(
-        say("{code}  (after line {line})", code=lines[statement.lineno - 1].strip(), line=other.end_lineno), (edit,)
-    )
+    summary = say("{code}  (after line {line})", code=source.line(statement.lineno), line=other.end_lineno)
+    return as_fix(replace_lines(source, start, other.end_lineno, [*rest, *moved]), summary=summary)
 
 
 def _read_only(statement: ast.Expr) -> set[str]:
@@ -121,10 +116,10 @@ def _read_only(statement: ast.Expr) -> set[str]:
     return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} - changed
 
 
-def _with_comment(lines: list[str], statement: ast.stmt) -> int:
+def _with_comment(source: Source, statement: ast.stmt) -> int:
     """The first of the comment lines that stand right above `statement`, else its own line."""
     first = statement.lineno
-    while first > 1 and lines[first - 2].lstrip().startswith("#"):
+    while source.line(first - 1).startswith("#"):
         first -= 1
     return first
 
@@ -167,7 +162,7 @@ def reloaded(evidence: Evidence) -> Fix | None:
             moving = frame.source.statement_at(origin.line)
             inside = frame.source.function_at(origin.line) is frame.definition
             if moving is not None and inside and _runs_before(frame, moving):
-                return _behind(frame.source, moving, line)
+                return as_fix(insert_after(frame.source, moving, line))
     return None
 
 
@@ -177,13 +172,3 @@ def _is_state(owner: Any, key: Any) -> bool:
 
 def _runs_before(frame: UserFrame, statement: ast.stmt) -> bool:
     return statement.lineno < frame.line or bool(loops_around(frame, statement))
-
-
-def _behind(source: Source, statement: ast.stmt, text: str) -> Fix | None:
-    if statement.end_lineno is None:
-        return None
-    lines = [each.rstrip("\r\n") for each in source.lines]
-    last, first = lines[statement.end_lineno - 1], lines[statement.lineno - 1]
-    indent = first[: len(first) - len(first.lstrip())]
-    edit = Edit(source.file, statement.end_lineno, statement.end_lineno, last, f"{last}\n{indent}{text}")
-    return as_fix(edit) if parses(source, edit) else None

@@ -11,7 +11,15 @@ from samedevice.explaining.making import factory_call, fixed_device
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.devices_in_scope import device_in_source, is_device
 from samedevice.explaining.mending.distributions import parameters_as_buffers
-from samedevice.explaining.mending.edits import as_fix, enclosed, parses, replace_node
+from samedevice.explaining.mending.edits import (
+    as_fix,
+    enclosed,
+    indent_of,
+    lines_of,
+    replace_lines,
+    replace_node,
+    with_keyword,
+)
 from samedevice.explaining.mending.ordering import block_of
 from samedevice.explaining.routes import Step
 from samedevice.explaining.set_in_class import only_assignment
@@ -42,7 +50,7 @@ def buffer(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
     value = parameter_of_moved(statement.value, made.source)
     if value is not None:
         return as_fix(replace_node(made.source, statement.value, value))
-    inner = made.source.text_of(statement.value)
+    inner = made.source.exact_text(statement.value)
     owner = made.source.text_of(target.value)
     text = f'{owner}.register_buffer("{target.attr}", {inner}, persistent=False)'
     constructing = _super_init_after(made.source, statement)
@@ -63,8 +71,7 @@ def _where_kept(evidence: Evidence, home: Step) -> Fix | None:
         return None
     value = statement.value
     if isinstance(value, ast.Call) and factory_call(value, made.source) is value:
-        text = f"{made.source.text_of(value)[:-1].rstrip(', ')}, device={device})"
-        return as_fix(replace_node(made.source, value, text if value.args else text.replace("(, ", "(")))
+        return as_fix(with_keyword(made.source, "device", device, value))
     return as_fix(replace_node(made.source, value, f"{enclosed(made.source, value)}.to({device})"))
 
 
@@ -100,12 +107,9 @@ def _behind_super_init(source: Source, statement: ast.Assign, constructing: ast.
     between = block[block.index(statement) + 1 : block.index(constructing) + 1]
     if any(isinstance(node, ast.Attribute) and node.attr == name for each in between for node in ast.walk(each)):
         return None
-    lines = [line.rstrip("\r\n") for line in source.lines]
-    indent = lines[statement.lineno - 1][: len(lines[statement.lineno - 1]) - len(lines[statement.lineno - 1].lstrip())]
-    old = lines[statement.lineno - 1 : constructing.end_lineno]
-    new = [*lines[statement.end_lineno : constructing.end_lineno], f"{indent}{text}"]
-    edit = Edit(source.file, statement.lineno, constructing.end_lineno, "\n".join(old), "\n".join(new))
-    return Fix(text, (edit,)) if parses(source, edit) else None
+    indent, first, last = indent_of(source, statement) or "", statement.lineno, constructing.end_lineno
+    rest = lines_of(source, statement.end_lineno + 1, last)
+    return as_fix(replace_lines(source, first, last, [*rest, *f"{indent}{text}".split("\n")]))
 
 
 def _times_set(definition: ast.ClassDef, name: str) -> int:
@@ -178,14 +182,14 @@ def module_list(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
 
 
 def _wrapped(source: Source, value: ast.expr) -> Edit | None:
-    text = source.text_of(value)
+    text = source.exact_text(value)
     prefix = _nn(source)
     if isinstance(value, ast.List | ast.ListComp):
         return replace_node(source, value, f"{prefix}.ModuleList({'' if text == '[]' else text})")
     if isinstance(value, ast.Dict | ast.DictComp):
         return replace_node(source, value, f"{prefix}.ModuleDict({'' if text == '{}' else text})")
     if call_name(value) == "list" and isinstance(value, ast.Call) and len(value.args) == 1:
-        return replace_node(source, value, f"{prefix}.ModuleList({source.text_of(value.args[0])})")
+        return replace_node(source, value, f"{prefix}.ModuleList({source.exact_text(value.args[0])})")
     return replace_node(source, value, f"{prefix}.ModuleList({text})") if isinstance(value, ast.Name) else None
 
 

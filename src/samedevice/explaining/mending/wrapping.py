@@ -8,9 +8,8 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import gradient_of, instance_dict, is_optimizer, is_tensor
 from samedevice.explaining.made import Made
-from samedevice.explaining.mending.at_making import with_keyword
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
-from samedevice.explaining.mending.edits import append, as_fix, enclosed, replace_node
+from samedevice.explaining.mending.edits import append, as_fix, enclosed, replace_node, with_keyword
 from samedevice.explaining.reading import attribute
 from samedevice.explaining.routes import resolve, search
 from samedevice.explaining.syntax import arguments_of, call_name, keyword
@@ -51,7 +50,7 @@ def _beginning_with(evidence: Evidence) -> Fix | None:
         ]  # fmt: skip
         order = [int(place), *(each for each in ids if each != int(place))]
         if len(calls) == 1:
-            return as_fix(with_keyword(route.frame.source, calls[0], "device_ids", str(order)), safe=False)
+            return as_fix(with_keyword(route.frame.source, "device_ids", str(order), calls[0]), safe=False)
     return None
 
 
@@ -97,4 +96,4 @@ def _traced_on(call: ast.Call, frame: UserFrame, expected: str) -> Fix | None:
     if not expected or isinstance(second, ast.Tuple | ast.List) or call.keywords:
         return None
     moved = (f"{enclosed(source, each)}.to({device})" for each in (first, second))
-    return as_fix(replace_node(source, call, f"{source.text_of(call.func)}({', '.join(moved)})"))
+    return as_fix(replace_node(source, call, f"{source.exact_text(call.func)}({', '.join(moved)})"))
