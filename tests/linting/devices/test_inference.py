@@ -1,10 +1,12 @@
 """What the interpreter understands: the programs of found.txt have a fault, those of silent.txt have none."""
 
+import re
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from samedevice.linting.devices.method_tables import MOVES
 from samedevice.linting.lint import lint_source
 
 PREAMBLE = """\
@@ -38,6 +40,33 @@ def test_found(program):
 @pytest.mark.parametrize("program", programs("silent.txt"))
 def test_silent(program):
     assert [finding.message for finding in lint_source(PREAMBLE + program)] == []
+
+
+def findings_in(program, kind="cuda"):
+    """The codes and lines found where a program's devices are of a kind; functions of `torch.cuda` stay."""
+    text = re.sub(r"(?<!torch\.)\bcuda\b", kind, PREAMBLE + program)
+    return [(finding.code, finding.location.line) for finding in lint_source(text)]
+
+
+@pytest.mark.parametrize("kind", sorted(MOVES - {"cuda"}))
+@pytest.mark.parametrize("file", ["found.txt", "silent.txt"])
+def test_each_accelerator_is_treated_as_cuda_is(file, kind):
+    moving = [each.values[0] for each in programs(file) if ".cuda(" in each.values[0]]
+    assert len(moving) > 8
+    for program in moving:
+        assert findings_in(program, kind) == findings_in(program)
+
+
+@pytest.mark.parametrize("kind", sorted(MOVES))
+def test_the_kinds_of_devices_by_name(kind):
+    """Where the code asks for a device, it knows what it does; which kind a tensor is on is known."""
+    preamble = f"import torch\nthere = torch.zeros(2, device='{kind}:0')\nhere = torch.zeros(2)\n"
+    silent = f"def f(x):\n    if x.is_{kind}:\n        return x + there\n    return x\nf(here)\n"
+    certain = f"if there.is_{kind} and not here.is_{kind} and not there.is_cpu and here.is_cpu:\n    here + there\n"
+    placed = f"torch.{kind}.set_device(rank)\nthere + torch.zeros(2).{kind}()\n"
+    assert lint_source(preamble + silent) == lint_source(preamble + placed) == ()
+    assert [finding.location.line for finding in lint_source(preamble + certain)] == [5]
+    assert lint_source(preamble.replace(":0", ":1") + f"there + torch.zeros(2).{kind}(0)\n")
 
 
 def test_a_program_of_every_kind_of_syntax_is_followed():

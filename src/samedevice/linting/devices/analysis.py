@@ -9,6 +9,7 @@ from samedevice.linting.devices import attributes, calls, moves
 from samedevice.linting.devices.expressions import EXPRESSIONS
 from samedevice.linting.devices.facts import Fact
 from samedevice.linting.devices.machine import Frame, Machine
+from samedevice.linting.devices.method_tables import MOVES
 from samedevice.linting.devices.neighbours import NEIGHBOURS
 from samedevice.linting.devices.places import Cell, Certainty
 from samedevice.linting.devices.sequences import sequence
@@ -172,7 +173,7 @@ def _symbolic_object(machine: Machine, cls: Class, stored: StoredAttributes) -> 
 
 def _moves_itself(cls: Class) -> bool:
     """Whether the class says itself what a move does."""
-    return any(attributes.find(cls, name) is not None for name in ("to", "cuda", "_apply"))
+    return any(attributes.find(cls, name) is not None for name in ("to", "_apply", *MOVES))
 
 
 def _forget_unstable(cls: Class, made: Module | Instance, stored: StoredAttributes, during: set[int]) -> None:

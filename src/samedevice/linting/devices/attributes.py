@@ -10,6 +10,7 @@ from samedevice.linting.devices import imports, moves, operations, truth
 from samedevice.linting.devices.facts import LostLeaf, Operand
 from samedevice.linting.devices.lattice import join
 from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.method_tables import ACCELERATORS, MODULE_METHODS
 from samedevice.linting.devices.operation_tables import OF_TENSORS
 from samedevice.linting.devices.places import CPU, Cell, Certainty, Place, difference, resolve
 from samedevice.linting.devices.values import (
@@ -42,6 +43,7 @@ _SAME_TENSOR = frozenset({"data", "T", "mT", "H", "mH", "real", "imag", "values"
 _NOT_TENSOR = frozenset(
     {"shape", "dtype", "ndim", "is_leaf", "requires_grad", "layout", "grad_fn", "itemsize", "nbytes"}
 )
+_ASKS_KIND = frozenset(f"is_{kind}" for kind in ("cpu", "meta", "xla", *ACCELERATORS))
 _PARAMETER = re.compile(r"(weight|bias|in_proj_|running_|weight_|bias_)")
 
 
@@ -106,9 +108,9 @@ def forget(machine: Machine, value: Value) -> None:
 def _of_tensor(machine: Machine, value: Tensor, name: str) -> Value:
     if name == "device":
         return Device(machine.traced or moves.place_of(value))
-    if name in ("is_cuda", "is_cpu"):
-        known = truth.on_accelerator(value)
-        return UNKNOWN if known is None else Constant(known is (name == "is_cuda"))
+    if name in _ASKS_KIND:
+        known = truth.is_on(value, name.removeprefix("is_"))
+        return UNKNOWN if known is None else Constant(known)
     if name in _SAME_TENSOR:
         detached = name in ("data", "grad")
         return replace(
@@ -161,7 +163,7 @@ def _of_module(machine: Machine, value: Module, name: str, node: ast.AST) -> Val
         return Device(moves.module_place(value))
     if value.symbolic or value.external or (value.cls is not None and value.cls.opaque):
         # Assigned somewhere that is not seen here.
-        if name in _MODULE_METHODS:
+        if name in MODULE_METHODS:
             return Method(value, name)
         return _unseen(machine, value, name)
     return Method(value, name)
@@ -173,59 +175,6 @@ def _unseen(machine: Machine, value: Module | Instance, name: str) -> Value:
     found = Symbol.named(f"{cls}.{name}", "part")
     machine.memory.write(value.attributes, name, found)
     return found
-
-
-_MODULE_METHODS = frozenset(
-    [
-        "to",
-        "cuda",
-        "cpu",
-        "xpu",
-        "train",
-        "eval",
-        "half",
-        "float",
-        "double",
-        "bfloat16",
-        "type",
-        "requires_grad_",
-        "zero_grad",
-        "apply",
-        "parameters",
-        "named_parameters",
-        "buffers",
-        "named_buffers",
-        "children",
-        "named_children",
-        "modules",
-        "named_modules",
-        "state_dict",
-        "load_state_dict",
-        "register_buffer",
-        "register_parameter",
-        "register_module",
-        "add_module",
-        "register_forward_hook",
-        "register_forward_pre_hook",
-        "share_memory",
-        "compile",
-        "forward",
-        "__call__",
-        "_apply",
-        "to_empty",
-        "append",
-        "extend",
-        "insert",
-        "keys",
-        "values",
-        "items",
-        "register_full_backward_hook",
-        "get_parameter",
-        "get_buffer",
-        "get_submodule",
-        "extra_repr",
-    ]
-)
 
 
 def _bound(machine: Machine, found: tuple[Value, Class], receiver: Value, node: ast.AST) -> Value:

@@ -9,13 +9,16 @@ from samedevice.linting.devices import moves
 from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.memory import Writes
+from samedevice.linting.devices.method_tables import ACCELERATORS
 from samedevice.linting.devices.places import CPU, Certainty, Place, difference
 from samedevice.linting.devices.values import Module, Tensor
 
 __all__ = ["asks_for_device", "for_no_items", "keep_accidental_moves", "note_stale_caches"]
 
 
-_WORDS = re.compile(r"device|cuda|gpu|is_cpu|mps", re.IGNORECASE)
+_KINDS = "|".join(sorted(ACCELERATORS))
+_WORDS = re.compile(rf"device|cuda|gpu|is_cpu|mps|(?<![a-z])(?:{_KINDS})(?![a-z])", re.IGNORECASE)
+"""Kinds as words of their own: there is one in `input`, and one in `manipulate`."""
 
 
 def asks_for_device(machine: Machine, test: ast.expr) -> bool:

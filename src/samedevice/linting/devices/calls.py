@@ -349,7 +349,7 @@ def discarded(machine: Machine, node: ast.Expr | ast.Assign, loop: ast.For | ast
     inner = node.value
     if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return
-    if inner.func.attr not in ("to", "cuda", "cpu", "xpu"):
+    if inner.func.attr not in ("to", "cpu", *method_tables.MOVES):
         return
     if inner.func.attr == "to" and not tensor_methods.names_device(inner):
         return

@@ -11,6 +11,7 @@ from typing import Any
 from samedevice.linting.devices import attributes, calls, imports, operations, truth
 from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Machine
+from samedevice.linting.devices.method_tables import ACCELERATORS
 from samedevice.linting.devices.places import CPU, Place
 from samedevice.linting.devices.sequences import LONGEST, element_of, item_of, sequence, unpack
 from samedevice.linting.devices.values import (
@@ -264,7 +265,7 @@ def _text(machine: Machine, node: ast.JoinedStr) -> Value:
     if unknown is None:
         return Constant(text)
     kind = text.removesuffix(":\0")
-    return Device(Place(kind, unknown)) if kind in {"cuda", "xpu", "npu", "mps"} and text.endswith(":\0") else UNKNOWN
+    return Device(Place(kind, unknown)) if kind in ACCELERATORS and text.endswith(":\0") else UNKNOWN
 
 
 def _lambda(machine: Machine, node: ast.Lambda) -> Value:

@@ -1,11 +1,17 @@
-"""The methods of tensors by what they mean for a device. Data only."""
+"""The methods of tensors and modules by what they mean for a device, and the devices that give methods their names.
+
+Data only: every part that asks for `.cuda()` asks for its kin as well, here.
+"""
 
 from __future__ import annotations
 
 __all__ = [
+    "ACCELERATORS",
     "KEEPS_A_DIMENSION",
     "KEPT_BY_BATCH",
     "MEANINGFUL_ON_UNKNOWN",
+    "MODULE_METHODS",
+    "MOVES",
     "NEW",
     "NO_TENSOR",
     "NUMBERS",
@@ -18,13 +24,32 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-MEANINGFUL_ON_UNKNOWN = _words(
-    """to cuda cpu xpu new_zeros new_ones new_empty new_full new_tensor type_as clone detach contiguous view reshape
+ACCELERATORS = _words("cuda xpu mps hpu npu mtia ipu mlu musa")
+"""The kinds of devices beside the CPU that compute.
+
+Source: the device types of PyTorch's c10/core/DeviceType.h, 2.6 to 2.13, and the names of backends that live outside of
+it (torch_npu, torch_mlu, torch_musa).
+"""
+
+MOVES = ACCELERATORS - {"mps"}
+"""Methods that move a tensor or module to the accelerator of their name: PyTorch has none for MPS."""
+
+MEANINGFUL_ON_UNKNOWN = MOVES | _words(
+    """to cpu new_zeros new_ones new_empty new_full new_tensor type_as clone detach contiguous view reshape
     unsqueeze squeeze flatten transpose permute expand repeat float long int bool half double expand_as view_as
     index_select gather masked_fill masked_select matmul mm bmm add sub mul div scatter scatter_add index_add
     masked_fill_ scatter_ copy_ add_ sub_ mul_ div_ index_copy_ index_fill_"""
 )
 """Methods that say something of where an object of unknown kind is."""
+
+MODULE_METHODS = MOVES | _words(
+    """to cpu train eval half float double bfloat16 type requires_grad_ zero_grad apply parameters named_parameters
+    buffers named_buffers children named_children modules named_modules state_dict load_state_dict
+    register_buffer register_parameter register_module add_module register_forward_hook
+    register_forward_pre_hook share_memory compile forward __call__ _apply to_empty append extend insert keys
+    values items register_full_backward_hook get_parameter get_buffer get_submodule extra_repr"""
+)
+"""What a module whose class is not seen has, whatever else it has."""
 
 NO_TENSOR = _words(
     """item tolist size dim numel nelement ndimension stride storage_offset data_ptr element_size get_device

@@ -8,7 +8,8 @@ from dataclasses import replace
 from samedevice.linting.devices import attributes, module_calls, moves, tensor_methods
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Machine
-from samedevice.linting.devices.places import CPU, CUDA, Cell, Location, Place
+from samedevice.linting.devices.method_tables import MOVES
+from samedevice.linting.devices.places import CPU, Cell, Location, Place
 from samedevice.linting.devices.sequences import parameter_of, sequence
 from samedevice.linting.devices.values import (
     UNKNOWN,
@@ -27,7 +28,6 @@ from samedevice.texts import say
 
 __all__ = ["Mover", "apply_mover", "call_method"]
 
-_MOVES = {"cuda": CUDA, "cpu": CPU, "xpu": Place("xpu"), "hpu": Place("hpu"), "npu": Place("npu")}
 _SELF = frozenset(
     [
         "train",
@@ -52,7 +52,7 @@ def call_method(machine: Machine, module: Module | Either, name: str, arguments:
         return join_all([_option_method(machine, option, name, arguments, node) for option in module.options])
     if name.startswith("super:"):
         return UNKNOWN
-    if name == "to" or name in _MOVES:
+    if name in ("to", "cpu") or name in MOVES:
         return _move(machine, module, name, arguments, node)
     if name in _SELF:
         return module
@@ -85,8 +85,8 @@ def _option_method(machine: Machine, option: Module, name: str, arguments: Argum
 def _move(machine: Machine, module: Module, name: str, arguments: Arguments, node: ast.AST) -> Value:
     if name == "cpu":
         return _apply_move(machine, module, CPU, node)
-    if name in _MOVES:
-        place = tensor_methods.cuda_index(arguments, _MOVES[name])
+    if name in MOVES:
+        place = tensor_methods.cuda_index(arguments, Place(name))
         moves.note_elsewhere(place)
         return _apply_move(machine, module, place, node)
     found, given, _ = tensor_methods.target_of(arguments)

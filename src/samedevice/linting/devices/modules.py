@@ -9,8 +9,9 @@ from samedevice.linting.devices import moves
 from samedevice.linting.devices.facts import WeightUntied
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.method_tables import ACCELERATORS
 from samedevice.linting.devices.operation_tables import WEIGHTED, WEIGHTED_LOSSES
-from samedevice.linting.devices.places import Location, Place
+from samedevice.linting.devices.places import CUDA, Location, Place, resolve
 from samedevice.linting.devices.values import (
     NOTHING,
     UNKNOWN,
@@ -94,18 +95,28 @@ def data_parallel(machine: Machine, arguments: Arguments, node: ast.AST) -> Valu
     module = arguments.get(0, "module")
     if not isinstance(module, Module):
         return module if module is not None else UNKNOWN
-    first = Device(_first_device(arguments.get(1, "device_ids")))
+    first = Device(_first_device(arguments.get(1, "device_ids"), _kind_of(module)))
     wrapped = Module("DataParallel", None, {"module": module, "first": first}, None, machine.origin(node, "module"))
     wrapped.children = [module]
     return wrapped
 
 
-def _first_device(ids: Value | None) -> Location | None:
+def _kind_of(module: Module) -> str:
+    """The kind of accelerator that the machine has: that of the module, else CUDA.
+
+    Source: torch/nn/parallel/data_parallel.py and torch/_utils.py, `_get_available_device_type`.
+    """
+    place = moves.module_place(module)
+    found = resolve(place) if place is not None else None
+    return found.kind if isinstance(found, Place) and found.kind in ACCELERATORS else CUDA.kind
+
+
+def _first_device(ids: Value | None, kind: str) -> Location | None:
     if ids is None or (isinstance(ids, Constant) and ids.value is None):
-        return Place("cuda", 0)
+        return Place(kind, 0)
     head = ids.items[0] if isinstance(ids, Sequence) and ids.items else UNKNOWN
     number = head.value if isinstance(head, Constant) else None
-    return Place("cuda", number) if isinstance(number, int) else as_place(head)
+    return Place(kind, number) if isinstance(number, int) else as_place(head)
 
 
 def distributed(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:

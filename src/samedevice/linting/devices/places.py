@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from samedevice.linting.devices.method_tables import ACCELERATORS
+
 __all__ = ["CPU", "CUDA", "Cell", "Certainty", "Location", "Place", "difference", "parse_place", "resolve"]
 
 
@@ -67,7 +69,7 @@ Location = Place | Cell
 CPU: Final = Place("cpu")
 CUDA: Final = Place("cuda")
 
-_TEXT = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu|mtia|meta|xla|ipu|privateuseone)(?::(\d+))?\Z")
+_TEXT = re.compile(rf"({'|'.join(sorted(ACCELERATORS))}|cpu|meta|xla|privateuseone)(?::(\d+))?\Z")
 
 
 def parse_place(text: str) -> Place | None:

@@ -13,6 +13,7 @@ from samedevice.linting.devices.expressions import bind_target
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.memory import Writes, materially_changed
+from samedevice.linting.devices.method_tables import MOVES
 from samedevice.linting.devices.sequences import LONGEST, element_of, unpack
 from samedevice.linting.devices.values import (
     UNKNOWN,
@@ -157,18 +158,18 @@ def _joined(machine: Machine, branch: _Undecided, else_ended: bool) -> bool:
 
 
 def _switches_device(machine: Machine, node: ast.If) -> bool:
-    """Whether the condition is a setting that says "use CUDA": it is taken to hold, everywhere alike."""
+    """Whether the condition is a setting that says "use CUDA", or the like: it is taken to hold, everywhere alike."""
     if node.orelse or not isinstance(node.test, ast.Name | ast.Attribute | ast.BoolOp):
         return False
     known = machine.answers.get(node)
     if known is None:
-        known = machine.answers[node] = _moves_to_cuda(node)
+        known = machine.answers[node] = _moves_to_accelerator(node)
     return known
 
 
-def _moves_to_cuda(node: ast.If) -> bool:
+def _moves_to_accelerator(node: ast.If) -> bool:
     return any(
-        isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "cuda"
+        isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in MOVES
         for statement in node.body
         for part in ast.walk(statement)
     )

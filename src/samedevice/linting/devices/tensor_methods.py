@@ -11,9 +11,11 @@ from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.method_tables import (
+    ACCELERATORS,
     KEEPS_A_DIMENSION,
     KEPT_BY_BATCH,
     MEANINGFUL_ON_UNKNOWN,
+    MOVES,
     NEW,
     NO_TENSOR,
     NUMBERS,
@@ -36,17 +38,14 @@ from samedevice.linting.devices.values import (
 __all__ = ["call", "names_device", "target_of"]
 
 
-_PLACES = {"cuda": "cuda", "xpu": "xpu", "hpu": "hpu", "npu": "npu", "mtia": "mtia"}
-
-
 def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
     """`tensor.name(…)`."""
     if name == "to":
         return _to(machine, tensor, arguments, node)
-    if name in _PLACES:
-        return _cuda(machine, tensor, Place(_PLACES[name]), arguments, node)
     if name == "cpu":
         return moves.moved_tensor(machine, tensor, CPU, node, literal=True)
+    if name in MOVES:
+        return _cuda(machine, tensor, Place(name), arguments, node)
     if name == "numpy":
         return _numpy(machine, tensor, node)
     if name in NEW:
@@ -105,7 +104,10 @@ def _is_dtype(node: ast.expr) -> bool:
 
 
 _DTYPE = re.compile(r"(b?float|u?int|complex|bits|q?u?int)\d*$|long$|half$|double$|bool$")
-_DEVICE_NAME = re.compile(r"dev|gpu|cuda|rank|accelerator|where|target|location", re.IGNORECASE)
+_KINDS = "|".join(sorted(ACCELERATORS))
+_DEVICE_NAME = re.compile(
+    rf"dev|gpu|cuda|rank|accelerator|where|target|location|(?<![a-z])(?:{_KINDS})(?![a-z])", re.IGNORECASE
+)
 
 
 def _is_no_device(value: Value) -> bool:

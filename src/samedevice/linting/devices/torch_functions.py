@@ -21,6 +21,7 @@ from samedevice.linting.devices import (
 from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import as_place
 from samedevice.linting.devices.machine import Arguments, Machine
+from samedevice.linting.devices.method_tables import ACCELERATORS
 from samedevice.linting.devices.operation_tables import ELEMENTWISE, FACTORIES, LIKE, STRICT
 from samedevice.linting.devices.places import CPU, CUDA, Place
 from samedevice.linting.devices.sequences import part_of
@@ -225,7 +226,7 @@ def _device_count(machine: Machine, arguments: Arguments, node: ast.AST) -> Valu
 
 
 def _in_device(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    """`with torch.cuda.device(…)`: what "cuda" means inside is not followed."""
+    """`with torch.cuda.device(…)` and its kin: what "cuda" means inside is not followed."""
     machine.facts.current_index = None
     return UNKNOWN
 
@@ -279,12 +280,20 @@ def _sampler(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
 
 _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char")
 
+_OF_KINDS: dict[str, Handler] = {
+    "set_rng_state": _set_rng_state,
+    "random.set_rng_state": _set_rng_state,
+    "set_device": _set_current,
+    "current_device": _current,
+    "device_count": _device_count,
+    "device": _in_device,
+}
+"""Functions that `torch.cuda` has, and the module of each other kind of device."""
+
 _EXACT: dict[str, Handler] = {
     "torch.device": _device,
     "torch.set_rng_state": _set_rng_state,
     "torch.random.set_rng_state": _set_rng_state,
-    "torch.cuda.set_rng_state": _set_rng_state,
-    "torch.cuda.random.set_rng_state": _set_rng_state,
     "torch.Generator": factories.generator,
     "torch.as_tensor": factories.as_tensor,
     "torch.asarray": factories.as_tensor,
@@ -296,12 +305,9 @@ _EXACT: dict[str, Handler] = {
     "torch.cuda.is_available": _true,
     "torch.accelerator.is_available": _true,
     "torch.accelerator.current_accelerator": _accelerator,
-    "torch.cuda.set_device": _set_current,
-    "torch.cuda.current_device": _current,
     "torch.set_default_device": _set_default,
     "torch.set_default_tensor_type": _unset_default,
-    "torch.cuda.device_count": _device_count,
-    "torch.cuda.device": _in_device,
+    **{f"torch.{kind}.{name}": handler for kind in ACCELERATORS for name, handler in _OF_KINDS.items()},
     "torch.multiprocessing.spawn": _spawn,
     "torch.multiprocessing.Process": library_functions.started,
     "torch.utils.data.random_split": _random_split,

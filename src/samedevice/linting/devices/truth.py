@@ -165,8 +165,8 @@ def _type_names(kinds: Value) -> set[str] | None:
     return names if len(names) == len(options) else None
 
 
-def on_accelerator(tensor: Tensor) -> bool | None:
-    """`tensor.is_cuda` where it can be told."""
+def is_on(tensor: Tensor, kind: str) -> bool | None:
+    """`tensor.is_cuda` and its kin, where it can be told."""
     place = moves.place_of(tensor)
     found = resolve(place) if place is not None else None
-    return found.kind == "cuda" if isinstance(found, Place) else None
+    return found.kind == kind if isinstance(found, Place) else None

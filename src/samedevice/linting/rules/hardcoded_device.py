@@ -7,6 +7,7 @@ import ast
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
 from samedevice.linting.devices.facts import Conflict
+from samedevice.linting.devices.method_tables import MOVES
 from samedevice.linting.evidence import made_here, on_accelerator, origin_node, origin_of
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
@@ -38,7 +39,7 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
         or not isinstance(node.func, ast.Attribute)
     ):
         return None
-    if node.func.attr not in ("cuda", "to"):
+    if node.func.attr not in ("to", *MOVES):
         return None
     text = f"{source.segment(node.func.value)}.to({device})"
     return Fix(text, (edits.replace(source, node, text),))

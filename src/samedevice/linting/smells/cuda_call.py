@@ -1,4 +1,4 @@
-"""SD301: `.cuda()` in a function or method, where the caller knows the device."""
+"""SD301: `.cuda()`, or one of its kin, in a function or method, where the caller knows the device."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from collections.abc import Iterator
 
 from samedevice.findings import Fix
 from samedevice.linting import edits
+from samedevice.linting.devices.method_tables import MOVES
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
 
 
 def _check(scan: Scan) -> Iterator[Seen]:
     for call in scan.calls():
-        if not isinstance(call.func, ast.Attribute) or call.func.attr != "cuda":
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in MOVES:
             continue
         function = scan.function_of(call)
         if function is not None and not scan.is_main(call):
             name = " ".join(scan.source.segment(call.func.value).split())
-            message = say("`{name}.cuda()` in `{function}` ties its callers to CUDA", name=name, function=function.name)
+            message = say(
+                "`{name}.{method}()` in `{function}` ties its callers to {kind}",
+                name=name,
+                method=call.func.attr,
+                function=function.name,
+                kind=call.func.attr.upper(),
+            )
             yield call, message, _fix(scan, call, call.func)
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from samedevice.findings import Fix
 from samedevice.linting import edits
-from samedevice.linting.smells.moves import ACCELERATORS
+from samedevice.linting.devices.method_tables import ACCELERATORS
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
 
-_NUMBERED = re.compile(rf"({'|'.join(ACCELERATORS)}):(\d+)")
+_NUMBERED = re.compile(rf"({'|'.join(sorted(ACCELERATORS))}):(\d+)")
 
 
 def _check(scan: Scan) -> Iterator[Seen]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from samedevice.findings import Fix
 from samedevice.linting import edits
+from samedevice.linting.devices.method_tables import MOVES
 from samedevice.linting.smells.moves import is_move, keyword, target_of
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
@@ -65,8 +66,8 @@ def _is_data(call: ast.Call) -> bool:
 
 def _device(scan: Scan, call: ast.Call) -> str | None:
     """The device as text, where the move says nothing but that."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
-        return None if call.args or call.keywords else '"cuda"'
+    if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES:
+        return None if call.args or call.keywords else f'"{call.func.attr}"'
     target = target_of(call)
     alone = len(call.args) + len(call.keywords) == 1
     return scan.source.segment(target) if target is not None and alone else None

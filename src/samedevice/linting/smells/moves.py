@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-__all__ = ["ACCELERATORS", "is_move", "is_to_cpu", "keyword", "target_of"]
+from samedevice.linting.devices.method_tables import ACCELERATORS, MOVES
 
-ACCELERATORS = ("cuda", "mps", "xpu", "hpu", "npu", "mtia")
-_DEVICE = re.compile(rf"(?:{'|'.join((*ACCELERATORS, 'cpu'))})(?::\d+)?")
+__all__ = ["is_move", "is_to_cpu", "keyword", "target_of"]
+
+_DEVICE = re.compile(rf"(?:{'|'.join(sorted(ACCELERATORS))}|cpu)(?::\d+)?")
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
@@ -47,7 +48,7 @@ def is_to_cpu(call: ast.AST) -> bool:
 
 
 def is_move(call: ast.AST) -> bool:
-    """`x.cuda()` or `x.to(device)`, where the device is none that is known to be the CPU."""
+    """`x.cuda()`, one of its kin, or `x.to(device)`, where the device is none that is known to be the CPU."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or is_to_cpu(call):
         return False
-    return call.func.attr == "cuda" or (call.func.attr == "to" and target_of(call) is not None)
+    return call.func.attr in MOVES or (call.func.attr == "to" and target_of(call) is not None)
