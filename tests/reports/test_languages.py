@@ -92,6 +92,9 @@ def test_people_read_their_language_in_every_other_form(chinese, report):
         assert f"<h3>{heading}</h3>" in page
     assert "模型：1 个参数在 cuda:0 上" in page
     assert "self.pe 在 cpu 上，而持有它的模块在 cuda:0 上。%0A修复：self.register_buffer" in to_github(report)
+    (finding,) = report.findings
+    in_cell = replace(finding, location=replace(finding.location, line=2, cell=3))
+    assert "::单元格 3 第 2 行：self.pe 在 cpu 上" in to_github(replace(report, findings=(in_cell,)))
     assert "self.pe 在 cpu 上" in to_mermaid(full)
     assert "<b>模型</b><br/>1 个在 cuda:0 上" in to_mermaid(full)
 

@@ -30,9 +30,10 @@ def _finding(finding: Finding) -> str:
             # Columns are only understood where the annotation is on one line.
             known = {key: value for key, value in known.items() if not key.lower().startswith(("col", "endcol"))}
         properties |= {key: str(value) for key, value in known.items() if value is not None}
-    text = shown(finding.message)
+    message = finding.message
     if at and at.cell is not None:
-        text = f"cell {at.cell}, line {at.line}: {text}"
+        message = say("cell {cell}, line {line}: {error}", cell=at.cell, line=at.line, error=message)
+    text = shown(message)
     if finding.fix:
         text += f"\n{shown(say('Mend: '))}{shown(finding.fix.summary)}"
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
