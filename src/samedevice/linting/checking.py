@@ -39,13 +39,14 @@ class Checked:
     """Files and folders that were looked at besides the text itself, whether they are there or not."""
 
 
-def check(text: str, filename: str, *, smells: bool = False, flags: int = 0) -> Checked:
+def check(text: str, filename: str, *, faults: bool = True, smells: bool = False, flags: int = 0) -> Checked:
     """Everything that is found in a text.
 
     Args:
         text: Python source.
         filename: its name, for locations.
-        smells: whether to look for device smells, too.
+        faults: whether to look for device faults.
+        smells: whether to look for device smells.
         flags: for the parser, see `source.parse`.
 
     Returns:
@@ -55,7 +56,7 @@ def check(text: str, filename: str, *, smells: bool = False, flags: int = 0) -> 
         SourceError: the text is no Python.
     """
     with _rarely_collected():
-        return _check(text, filename, smells=smells, flags=flags)
+        return _check(source.parse(text, filename, flags=flags), faults=faults, smells=smells)
 
 
 @contextlib.contextmanager
@@ -75,13 +76,14 @@ def _rarely_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _check(text: str, filename: str, *, smells: bool, flags: int) -> Checked:
-    parsed = source.parse(text, filename, flags=flags)
-    path = Path(filename).absolute()
+def _check(parsed: Source, *, faults: bool, smells: bool) -> Checked:
+    path = Path(parsed.file).absolute()
+    found: list[Finding] = []
     NEIGHBOURS.read.clear()
     try:
         with at_most(SECONDS):
-            found = list(_findings(analyse(parsed.tree, path if path.exists() else None), parsed))
+            if faults:
+                found += _findings(analyse(parsed.tree, path if path.exists() else None), parsed)
             if smells:
                 found += smells_in(parsed)
     except RecursionError:

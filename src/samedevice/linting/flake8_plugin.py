@@ -31,7 +31,7 @@ class Faults:
         """Take a file as flake8 has read it.
 
         Args:
-            tree: not used: the interpreter makes notes on its own tree.
+            tree: not used: it is the text that is checked, and other plugins may have changed the tree.
             filename: its name, "stdin" for standard input.
             lines: its lines with their ends.
         """
@@ -46,12 +46,12 @@ class Faults:
         from samedevice.linting.source import SourceError
 
         try:
-            findings = check(self._text, self._file, smells=self._smells).findings
+            findings = check(self._text, self._file, faults=not self._smells, smells=self._smells).findings
         except SourceError:  # flake8 names what is no Python by itself
             return
         for finding in findings:
             at = finding.location
-            if at is not None and finding.code.startswith("SD3") is self._smells:
+            if at is not None:
                 yield at.line, (at.column or 1) - 1, f"{finding.code} {shown(finding.message)}", type(self)
 
 
