@@ -1,6 +1,8 @@
 """The cache gives back what was found, forgets it when anything that it rests on changes, and never gets in the way."""
 
 import json
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 
@@ -73,6 +75,28 @@ def test_settings_and_comments_have_their_say_each_time(cache, project):
     assert not lint([project], cache=again(cache), config=Config(ignore=("SD112",))).findings
     assert not lint([project], cache=again(cache), config=Config(select=("SD3",))).findings
     assert lint([project], cache=again(cache)).findings
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.ipynb"])
+def test_what_is_in_the_cache_is_told_without_the_interpreter(cache, tmp_path, name):
+    """Its sentences name lines, which in a notebook are those of cells."""
+    source = "import torch\ng = torch.rand(2, device='cuda')\n\ndef f():\n    return torch.ones(2) + g\nf()\n"
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / name).write_text(source if name == "a.py" else json.dumps(notebook))
+    code = (
+        "import sys; from pathlib import Path\nfrom samedevice.linting.cache import Cache\n"
+        "from samedevice.linting.lint import lint\n"
+        f"print(*(finding.message for finding in lint([{name!r}], cache=Cache(Path('cache'))).findings))\n"
+        "print('samedevice.linting.devices' in sys.modules, 'samedevice.linting.rule' in sys.modules)\n"
+    )
+    told = [
+        subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    message = told[0].splitlines()[0]
+    assert "line 5 of cell 1" in message if name == "a.ipynb" else "line 5" in message
+    assert told == [f"{message}\nTrue True\n", f"{message}\nFalse False\n"]
 
 
 def test_what_is_imported_counts(cache, project, looked_at):

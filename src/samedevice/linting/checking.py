@@ -16,6 +16,7 @@ from samedevice.linting import source, wording
 from samedevice.linting.devices.analysis import analyse
 from samedevice.linting.devices.facts import Conflict, Fact, MoveDiscarded
 from samedevice.linting.devices.neighbours import NEIGHBOURS
+from samedevice.linting.lines import position
 from samedevice.linting.rule import Rule, rules
 from samedevice.linting.smells import smells_in
 from samedevice.linting.source import Source, SourceError
@@ -90,7 +91,7 @@ def _check(parsed: Source, *, faults: bool, smells: bool) -> Checked:
         raise SourceError(say("too deeply nested to be followed")) from None
     except TimeUp:
         raise SourceError(say("takes more than {seconds:g} s to follow; not linted", seconds=SECONDS)) from None
-    return Checked(tuple(sorted(found, key=_position)), tuple(sorted(map(str, NEIGHBOURS.read))))
+    return Checked(tuple(sorted(found, key=position)), tuple(sorted(map(str, NEIGHBOURS.read))))
 
 
 def _findings(facts: list[Fact], parsed: Source) -> Iterator[Finding]:
@@ -151,8 +152,3 @@ def _culprit(conflict: Conflict, parsed: Source) -> Culprit:
         wording.device_name(conflict.culprit.place),
         source=parsed.line(line).strip() if line else None,
     )
-
-
-def _position(finding: Finding) -> tuple[int, int, str]:
-    location = finding.location
-    return (location.line, location.column or 0, finding.code) if location else (0, 0, finding.code)

@@ -17,6 +17,7 @@ from samedevice.findings import FileError, Finding, Report
 from samedevice.linting import jobs as processes
 from samedevice.linting import silencing, source
 from samedevice.linting.cache import Cache
+from samedevice.linting.lines import position
 from samedevice.linting.selection import select_files
 from samedevice.linting.source import SourceError
 from samedevice.texts import say
@@ -152,7 +153,7 @@ def _lint_source(
     if not comments:
         return tuple(wanted)
     left = [*silencing.silence(wanted, comments), *_unused(comments, wanted, text, filename, config)]
-    return tuple(sorted(left, key=_position))
+    return tuple(sorted(left, key=position))
 
 
 def _unused(
@@ -170,8 +171,3 @@ def _unused(
     idle = silencing.unused(comments, wanted, filename, lines, looked_for=looked_for, known=known)
     itself = {name.lower() for name in silencing.UNUSED}
     return silencing.silence(idle, [comment for comment in comments if itself & set(comment.codes)])
-
-
-def _position(finding: Finding) -> tuple[int, int, str]:
-    location = finding.location
-    return (location.line, location.column or 0, finding.code) if location else (0, 0, finding.code)

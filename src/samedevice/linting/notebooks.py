@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from samedevice.findings import Culprit, Edit, FileError, Finding, Fix, Location
-from samedevice.linting import wording
+from samedevice.linting.lines import in_cell
 from samedevice.linting.source import SourceError
 from samedevice.texts import say
 
@@ -93,7 +93,7 @@ class Notebook:
             cell, number = self._cell(line)
             return cell.number, number
 
-        return wording.in_cell(message, cell_of)
+        return in_cell(message, cell_of)
 
 
 def read(text: str, file: str) -> Notebook:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.lattice import same_place
 from samedevice.linting.devices.operation_tables import RECURRENT, WEIGHTED
 from samedevice.linting.devices.places import CPU, Location, Place, resolve
 from samedevice.linting.devices.values import Module, Tensor, Value
+from samedevice.linting.lines import line
 from samedevice.linting.source import Source
-from samedevice.texts import Text, say, with_parts
+from samedevice.texts import say
 
 __all__ = [
     "device_expression",
     "device_name",
     "here",
-    "in_cell",
     "line",
     "line_of",
     "own_device_name",
     "place_name",
-    "tensor_of",
     "text_of",
     "there",
 ]
@@ -68,40 +67,10 @@ def there(conflict: Conflict) -> str:
     return place_name(conflict.other.place)
 
 
-def line(number: int) -> Text:
-    """A line of the file, for a sentence. `in_cell` finds it there."""
-    return say("line {line}", line=number)
-
-
-def in_cell(text: str, cell_of: Callable[[int], tuple[int, int]]) -> str:
-    """`text` with each line of the file named by its cell in a notebook.
-
-    Args:
-        text: a sentence of a rule.
-        cell_of: the number of the cell that a line is in, and its number there.
-    """
-
-    def named(part: Text) -> Text:
-        if part.template != _LINE:
-            return part
-        cell, number = cell_of(int(part.values["line"]))
-        return say("line {line} of cell {cell}", line=number, cell=cell)
-
-    return with_parts(text, named)
-
-
-_LINE = line(0).template
-
-
 def line_of(node: ast.AST | None) -> int:
     """The line of a node, 0 where it has none."""
     line: int = getattr(node, "lineno", 0)
     return line
-
-
-def tensor_of(operand: Operand) -> Tensor | None:
-    """The operand's tensor, or None where it is a module or something else."""
-    return operand.value if isinstance(operand.value, Tensor) else None
 
 
 def device_expression(
