@@ -39,6 +39,8 @@ ENGLISH = "en"
 SIMPLIFIED_CHINESE = "zh_CN"
 _VARIABLES = ("SAMEDEVICE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 """Where a language is asked for; the first that is set counts. The last three are POSIX's, in its order."""
+_CHARACTERS = {ENGLISH: "", SIMPLIFIED_CHINESE: "张量：设备…"}
+"""Some that a console must have for a language; English does without those that are missing."""
 _SIMPLIFIED = ("zh", "zh_cn", "zh_sg", "zh_my", "zh_hans")
 
 Value: TypeAlias = str | int | float
@@ -171,7 +173,7 @@ def language() -> str:
     """The reader's language: "en" or "zh_CN", as the environment asks for it and the console can show it."""
     asked = next((value for name in _VARIABLES if (value := os.environ.get(name))), None)
     found = _known(_of_windows() if asked is None else asked)
-    return found if found == ENGLISH or all(map(_has_chinese, _encodings())) else ENGLISH
+    return found if all(_can_show(found, encoding) for encoding in _encodings()) else ENGLISH
 
 
 def _text(template: str, many: str | None, number: int, values: dict[str, Value]) -> Text:
@@ -229,9 +231,9 @@ def _encodings() -> list[str]:
 
 
 @functools.cache
-def _has_chinese(encoding: str) -> bool:
+def _can_show(wanted: str, encoding: str) -> bool:
     try:
-        "张量：设备…".encode(encoding)
+        _CHARACTERS[wanted].encode(encoding)
     except (UnicodeError, LookupError):
         return False
     return True

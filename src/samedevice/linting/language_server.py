@@ -25,6 +25,7 @@ from samedevice.errors import UsageError
 from samedevice.findings import Edit, Finding, Location
 from samedevice.linting.lint import lint_source
 from samedevice.linting.source import SourceError, lines_of, mentions_torch
+from samedevice.reports.wording import mend
 from samedevice.texts import say, shown
 
 __all__ = ["make_server"]
@@ -176,11 +177,8 @@ def _actions(finding: Finding, document: TextDocument) -> Iterator[types.CodeAct
     lines = lines_of(document.source)
     fix = finding.fix
     if fix and fix.edits and all(_fits(edit, lines) for edit in fix.edits):
-        summary = fix.summary
-        if not fix.safe:
-            summary = say("{mend} (look twice: it may change more than the device)", mend=summary)
         edits = [_text_edit(edit, lines, document) for edit in fix.edits]
-        yield _action(f"{finding.code}: {shown(summary)}", edits, diagnostic, document, preferred=fix.safe)
+        yield _action(f"{finding.code}: {shown(mend(fix))}", edits, diagnostic, document, preferred=fix.safe)
     if finding.location and finding.cause != "unused-silencing":
         line = finding.location.line
         end = _position(lines, line, len(lines[line - 1]), document)

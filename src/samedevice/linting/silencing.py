@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from samedevice.findings import Edit, Finding, Fix, Location
-from samedevice.texts import say, say_number
+from samedevice.texts import listed, say, say_number
 
 __all__ = ["UNUSED", "Comment", "comments_in", "silence", "unused"]
 
@@ -130,13 +130,8 @@ def _is_idle(
     return not any(comment.silences(each) and _names(wanted, each.code, each.cause) for each in findings)
 
 
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names
-    return say("{names} and {last}", names=", ".join(first), last=last) if first else last
-
-
 def _unused(comment: Comment, idle: Sequence[str], file: str, line: str) -> Finding:
-    what = _listed([f"`{_as_written(code, comment)}`" for code in idle] or [f"`{comment.text}`"])
+    what = listed([f"`{_as_written(code, comment)}`" for code in idle] or [f"`{comment.text}`"])
     end = comment.column + len(comment.text)
     new = _without(line, comment, idle)
     return Finding(

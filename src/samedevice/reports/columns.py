@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-__all__ = ["cut", "pad", "width", "wrap"]
+__all__ = ["cut", "fitting", "pad", "width", "wrap"]
 
 _OPENING = "（《〈【〔「『“‘"
 _CLOSING = "，。、；：！？）》〉】〕」』”’"
@@ -43,11 +43,11 @@ def cut(text: str, columns: int) -> str:
     if width(text) <= columns:
         return text
     tail = (columns - 1) // 3
-    end = _fitting(text[::-1], tail)[::-1].lstrip()
-    return f"{_fitting(text, columns - 1 - width(end)).rstrip()}…{end}"
+    end = fitting(text[::-1], tail)[::-1].lstrip()
+    return f"{fitting(text, columns - 1 - width(end)).rstrip()}…{end}"
 
 
-def _fitting(text: str, columns: int) -> str:
+def fitting(text: str, columns: int) -> str:
     """As much of the beginning of `text` as fits."""
     taken = 0
     for position, character in enumerate(text):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samedevice.findings import Location
-from samedevice.reports.columns import width
+from samedevice.reports.columns import fitting, width
 from samedevice.reports.wording import printable
 
 __all__ = ["snippet"]
@@ -31,7 +31,7 @@ def snippet(location: Location, columns: int) -> tuple[str, str] | None:
         line, dropped = _without_beginning(line, before - _BEFORE)
         before, flagged = before - dropped, flagged - dropped
     if width(line) > columns:
-        line = _beginning(line, columns - 1) + "…"
+        line = fitting(line, columns - 1) + "…"
     carets = max(1, min(flagged, width(line)) - before)
     return line, " " * before + "^" * carets
 
@@ -44,12 +44,3 @@ def _without_beginning(line: str, columns: int) -> tuple[str, int]:
             return "…" + line[at:], taken - 1
         taken += width(character)
     return line, 0
-
-
-def _beginning(line: str, columns: int) -> str:
-    taken = 0
-    for at, character in enumerate(line):
-        taken += width(character)
-        if taken > columns:
-            return line[:at]
-    return line

@@ -73,10 +73,7 @@ def _in_source(finding: Finding, paint: _Painter) -> Iterator[str]:
         yield f"    {paint(line, 'yellow')}"
         yield f"    {' ' * carets.count(' ')}{paint(carets.lstrip(), 'red')}"
     if finding.fix:
-        summary = finding.fix.summary
-        if not finding.fix.safe:
-            summary = say("{mend} (look twice: it may change more than the device)", mend=summary)
-        yield from _wrap(f"    {shown(_MEND)}", summary)
+        yield from _wrap(f"    {shown(_MEND)}", wording.mend(finding.fix))
 
 
 _MEND = say("Mend: ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from samedevice.findings import Culprit, Finding, Location, Operand, Report
+from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Report
 from samedevice.texts import Text, say, say_number, shown
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "culprit_place",
     "edits_by_file",
     "headline",
+    "mend",
     "place",
     "placement_lines",
     "printable",
@@ -157,6 +158,13 @@ def readable(text: str) -> str:
 def printable(text: str) -> str:
     """`text` with control characters shown, not sent: a source line must not steer the reader's terminal."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text.expandtabs(4))
+
+
+def mend(fix: Fix) -> str:
+    """What a fix does, with a warning where it may change more than it should."""
+    if fix.safe:
+        return fix.summary
+    return say("{mend} (look twice: it may change more than the device)", mend=fix.summary)
 
 
 def edits_by_file(finding: Finding) -> dict[str, list[tuple[int, str, str]]]:
