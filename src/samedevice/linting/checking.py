@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from samedevice.findings import Culprit, Finding, Location
+from samedevice.findings import Culprit, Finding
 from samedevice.linting import source, wording
 from samedevice.linting.devices.analysis import analyse
 from samedevice.linting.devices.facts import Conflict, Fact, MoveDiscarded
@@ -119,21 +119,11 @@ def _origin(fact: Fact) -> int | None:
 
 
 def _finding(rule: Rule[Any], fact: Fact, node: ast.AST, parsed: Source) -> Finding:
-    (line, column), (end_line, end_column) = parsed.span(node)
     return Finding(
         code=rule.code,
         cause=rule.slug,
         message=rule.message(fact, parsed),
-        location=Location(
-            parsed.file,
-            line,
-            fact.where.function or None,
-            column + 1,
-            end_line,
-            end_column + 1,
-            parsed.line(line).strip(),
-            source_column=parsed.indent(line) + 1,
-        ),
+        location=parsed.location(node, fact.where.function or None),
         severity="warning" if isinstance(fact, Conflict) and fact.certainty < fact.certainty.CERTAIN else "error",
         operation=fact.operation if isinstance(fact, Conflict) else None,
         culprit=_culprit(fact, parsed) if isinstance(fact, Conflict) else None,

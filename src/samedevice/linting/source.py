@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from samedevice.errors import SameDeviceError
+from samedevice.findings import Location
 from samedevice.texts import say
 
 if TYPE_CHECKING:
@@ -64,6 +65,25 @@ class Source:
         end_line: int = getattr(node, "end_lineno", None) or line
         end_offset: int = getattr(node, "end_col_offset", None) or 0
         return (line, self.column(line, getattr(node, "col_offset", 0))), (end_line, self.column(end_line, end_offset))
+
+    def location(self, node: ast.AST, function: str | None) -> Location:
+        """The place of a node as a finding has it: lines and columns from 1, in characters.
+
+        Args:
+            node: an expression or statement.
+            function: what the function around it is called; None outside of functions.
+        """
+        (line, column), (end_line, end_column) = self.span(node)
+        return Location(
+            self.file,
+            line,
+            function,
+            column + 1,
+            end_line,
+            end_column + 1,
+            self.line(line).strip(),
+            source_column=self.indent(line) + 1,
+        )
 
 
 def read(path: Path) -> bytes:

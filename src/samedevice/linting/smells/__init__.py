@@ -5,11 +5,12 @@ One file a smell, named by its slug in `causes/smells`. They read the syntax tre
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Iterator
 
 from samedevice.findings import Finding
-from samedevice.linting.smells.scan import Scan
+from samedevice.linting.smells.scan import Scan, Smell
 from samedevice.linting.source import Source
 
 __all__ = ["MODULES", "smells_in"]
@@ -28,7 +29,11 @@ MODULES = (
 def smells_in(source: Source) -> Iterator[Finding]:
     """Every smell in a file, smell by smell."""
     scan = Scan(source)
-    for name in MODULES:
-        smell = importlib.import_module(f"samedevice.linting.smells.{name}").SMELL
+    for smell in _smells():
         for node, message, fix in smell.check(scan):
-            yield scan.finding(smell.code, smell.slug, node, message, fix)
+            yield scan.finding(smell, node, message, fix)
+
+
+@functools.cache
+def _smells() -> tuple[Smell, ...]:
+    return tuple(importlib.import_module(f"samedevice.linting.smells.{name}").SMELL for name in MODULES)

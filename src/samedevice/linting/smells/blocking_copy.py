@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from samedevice.findings import Fix
-from samedevice.linting import edits
+from samedevice.linting import edits, wording
 from samedevice.linting.smells.moves import is_move, keyword
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
@@ -21,7 +21,7 @@ def _check(scan: Scan) -> Iterator[Seen]:
             continue
         loader = _pinned(scan, call, loaders)
         if loader is not None:
-            text = " ".join(scan.source.segment(call.func.value).split())
+            text = wording.text_of(call.func.value, scan.source)
             yield call, _message(text, loader), _fix(scan, call)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from samedevice.findings import Fix
-from samedevice.linting import edits
+from samedevice.linting import edits, wording
 from samedevice.linting.devices.method_tables import MOVES
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
@@ -18,7 +18,7 @@ def _check(scan: Scan) -> Iterator[Seen]:
             continue
         function = scan.function_of(call)
         if function is not None and not scan.is_main(call):
-            name = " ".join(scan.source.segment(call.func.value).split())
+            name = wording.text_of(call.func.value, scan.source)
             message = say(
                 "`{name}.{method}()` in `{function}` ties its callers to {kind}",
                 name=name,

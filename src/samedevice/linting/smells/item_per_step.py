@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from samedevice.findings import Fix
-from samedevice.linting import edits
+from samedevice.linting import edits, wording
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
 
@@ -17,7 +17,7 @@ def _check(scan: Scan) -> Iterator[Seen]:
             continue
         loop = next(scan.loops_of(call), None)
         if loop is not None and _trains(scan, loop) and not _is_conditional(scan, call, loop):
-            name = " ".join(scan.source.segment(call.func.value).split())
+            name = wording.text_of(call.func.value, scan.source)
             message = say("`{name}.item()` waits for the device in every step", name=name)
             yield call, message, _fix(scan, call, call.func)
 

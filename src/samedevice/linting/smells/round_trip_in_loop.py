@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from samedevice.linting import wording
+from samedevice.linting import lines, wording
 from samedevice.linting.smells.moves import is_move, is_to_cpu
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
@@ -18,7 +18,7 @@ def _check(scan: Scan) -> Iterator[Seen]:
             continue
         left = _to_cpu_in(scan, call.func.value, loop, call)
         if left is not None:
-            yield call, _message(_short(" ".join(scan.source.segment(call.func.value).split())), left, call), None
+            yield call, _message(wording.text_of(call.func.value, scan.source), left, call), None
 
 
 def _message(code: str, left: ast.Call, call: ast.Call) -> str:
@@ -27,12 +27,8 @@ def _message(code: str, left: ast.Call, call: ast.Call) -> str:
     return say(
         "`{code}` goes back to the device in every round, after {line} took it to the CPU; stay there",
         code=code,
-        line=wording.line(left.lineno),
+        line=lines.line(left.lineno),
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 50 else f"{text[:49]}…"
 
 
 def _to_cpu_in(scan: Scan, node: ast.expr, loop: ast.AST, use: ast.Call) -> ast.Call | None:

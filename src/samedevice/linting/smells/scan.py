@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from samedevice.findings import Finding, Fix, Location
+from samedevice.findings import Finding, Fix
 from samedevice.linting.source import Source
 
 __all__ = ["Scan", "Seen", "Smell"]
@@ -109,28 +109,11 @@ class Scan:
         )
         return "self.device" if stored and given[:1] == ["self"] else None
 
-    def finding(self, code: str, slug: str, node: ast.AST, message: str, fix: Fix | None) -> Finding:
+    def finding(self, smell: Smell, node: ast.AST, message: str, fix: Fix | None) -> Finding:
         """A smell as a finding."""
-        source = self.source
-        (line, column), (end_line, end_column) = source.span(node)
         function = self.function_of(node)
-        return Finding(
-            code,
-            slug,
-            message,
-            Location(
-                source.file,
-                line,
-                function.name if function else None,
-                column + 1,
-                end_line,
-                end_column + 1,
-                source.line(line).strip(),
-                source_column=source.indent(line) + 1,
-            ),
-            severity="warning",
-            fix=fix,
-        )
+        location = self.source.location(node, function.name if function else None)
+        return Finding(smell.code, smell.slug, message, location, severity="warning", fix=fix)
 
 
 def _is_dunder_name(node: ast.AST) -> bool:

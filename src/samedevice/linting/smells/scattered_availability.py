@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from samedevice.linting import wording
+from samedevice.linting import lines
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
 
@@ -19,7 +19,7 @@ def _check(scan: Scan) -> Iterator[Seen]:
         if name not in _ASKED or _skips_a_test(scan, call):
             continue
         if name in first:
-            line = wording.line(first[name].lineno)
+            line = lines.line(first[name].lineno)
             message = say("`{name}()` is asked again, after {line}; choose the device once", name=name, line=line)
             yield call, message, None
         first.setdefault(name, call)
