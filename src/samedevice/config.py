@@ -21,7 +21,7 @@ from typing import Any
 from samedevice.errors import UsageError
 from samedevice.texts import Text, say
 
-__all__ = ["DEFAULT_EXCLUDE", "GROUPS", "Config", "load"]
+__all__ = ["DEFAULT_EXCLUDE", "GROUPS", "PROJECT_MARKS", "Config", "load"]
 
 DEFAULT_EXCLUDE = (
     ".*",
@@ -35,6 +35,9 @@ DEFAULT_EXCLUDE = (
     "*.egg-info",
 )
 """Folders that hold no source of one's own: hidden ones, environments, what a build leaves."""
+
+PROJECT_MARKS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg"})
+"""What stands in the outermost folder of a project."""
 
 GROUPS = {"faults": ("SD1", "SD2", "SD9"), "smells": ("SD3",)}
 """What codes are called by together. Smells are no faults: they are only looked for where they are selected."""

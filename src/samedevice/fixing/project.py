@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from samedevice.config import PROJECT_MARKS
 from samedevice.errors import UsageError
 from samedevice.findings import Edit
 from samedevice.fixing.edits import Change, apply_edits
@@ -16,9 +17,6 @@ from samedevice.texts import say
 from samedevice.usercode import is_user_file
 
 __all__ = ["Project"]
-
-_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
-"""What stands in the outermost folder of a project."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Project:
             raise UsageError(say("{file}: {reason}", file=str(main), reason=error.message)) from None
         real = Path(os.path.realpath(main))
         home = Path.home()
-        marked = [folder for folder in real.parents if any((folder / mark).exists() for mark in _MARKS)]
+        marked = [folder for folder in real.parents if any((folder / mark).exists() for mark in PROJECT_MARKS)]
         root = next((folder for folder in marked if folder != home), real.parent)
         return Project(real, root)
 

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from samedevice.config import PROJECT_MARKS
 from samedevice.linting.checking import check
 from samedevice.linting.devices.neighbours import NEIGHBOURS
 from samedevice.linting.lint import lint, lint_source
@@ -158,8 +159,9 @@ def test_ways_to_import(project, statement):
     assert project("scripts/train.py", program) == [("SD101", 3)]
 
 
-def test_scripts_and_tests_see_the_package_of_their_project(project):
-    project.write("pyproject.toml", "")
+@pytest.mark.parametrize("mark", sorted(PROJECT_MARKS))
+def test_scripts_and_tests_see_the_package_of_their_project(project, mark):
+    project.write(mark, "")
     project.write("src/lib/__init__.py", "import torch\nTABLE = torch.ones(2)\n")
     program = "import torch\nfrom lib import TABLE\nfrom app import helpers\n"
     assert project("tests/test_it.py", program + "torch.ones(2, device=helpers.DEVICE) + TABLE\n") == [("SD117", 4)]

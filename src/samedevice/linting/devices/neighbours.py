@@ -15,6 +15,8 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Final
 
+from samedevice.config import PROJECT_MARKS
+
 __all__ = ["NEIGHBOURS", "Neighbours"]
 
 _LARGEST = 400_000
@@ -23,7 +25,6 @@ _KEPT = 4_000_000
 """Bytes of source whose trees are kept; a tree takes some fifty times as much memory."""
 _HIGHEST = 5
 """How many folders up the root of a project is looked for."""
-_ROOTS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", ".git"})
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _ELSEWHERE = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 
@@ -129,7 +130,7 @@ class Neighbours(threading.local):
         for _ in range(_HIGHEST):
             if folder.name in _INSTALLED:
                 return ()
-            if self._names_in(folder) & _ROOTS:
+            if self._names_in(folder) & PROJECT_MARKS:
                 return folder, folder / "src"
             folder = folder.parent
         return ()
