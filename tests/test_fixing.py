@@ -1,6 +1,11 @@
 import ast
 import codecs
+import contextlib
 import difflib
+import importlib.machinery
+import io
+import multiprocessing.spawn
+import runpy
 import signal
 import subprocess
 import sys
@@ -18,6 +23,7 @@ from samedevice.findings import Edit
 from samedevice.fixing import Change, FixOptions, apply_edits, fix_files, fix_script, fix_text, proposed_changes
 from samedevice.fixing.correspondence import corresponding
 from samedevice.fixing.edits import write, write_all
+from samedevice.fixing.overlay import overlaid
 from samedevice.fixing.project import Project
 from samedevice.linting.lint import lint_source
 from samedevice.linting.source import decode
@@ -422,3 +428,14 @@ def test_a_script_that_fails_otherwise_is_left_alone(tmp_path):
 def test_a_script_that_is_not_there_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="cannot be read"):
         fix_script(FixOptions(str(Path(tmp_path) / "no.py")))
+
+
+def test_an_overlay_leaves_the_process_as_it_was(tmp_path):
+    loader = importlib.machinery.SourceFileLoader
+    before = [dict(vars(owner)) for owner in (loader, io, multiprocessing.spawn)]
+    module = tmp_path / "overlaid_module.py"
+    module.write_text("value = 1\n")
+    with contextlib.suppress(KeyboardInterrupt), overlaid({str(module): b"value = 2\n"}):
+        assert runpy.run_path(str(module))["value"] == 2
+        raise KeyboardInterrupt
+    assert [dict(vars(owner)) for owner in (loader, io, multiprocessing.spawn)] == before

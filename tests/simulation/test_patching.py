@@ -1,3 +1,7 @@
+import subprocess
+import sys
+import textwrap
+
 import pytest
 
 from samedevice.simulation.patching import Applied, ItemPatch, Patch
@@ -84,3 +88,22 @@ def test_suspending_undoes_and_installs_again():
                 assert Owner.own == "own"
         assert Owner.own == 1
     assert Owner.own == "own"
+
+
+def test_what_is_entered_for_good_is_left_when_the_process_ends():
+    script = """
+        import atexit, contextlib
+        from samedevice.simulation.patching import for_good
+
+        @contextlib.contextmanager
+        def within():
+            print("entered")
+            yield "given"
+            print("left")
+
+        print(for_good(within()))
+        atexit.register(print, "still inside")
+        print("end")
+        """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:-1] == ["entered", "given", "end", "still inside", "left"]

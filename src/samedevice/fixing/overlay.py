@@ -10,7 +10,6 @@ Source: `importlib.machinery.SourceFileLoader`, `get_data` and `path_stats`; run
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import importlib.machinery
 import io
@@ -21,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from samedevice.linting.source import decode
-from samedevice.simulation.patching import Applied, Patch
+from samedevice.simulation.patching import Applied, Patch, for_good
 
 __all__ = ["overlaid"]
 
@@ -34,10 +33,11 @@ def overlaid(files: Mapping[str, bytes]) -> Iterator[None]:
         files: what each file is to hold, by its real path.
     """
     patches = [
+        *_loading(files),
         Patch(io, "open_code", _opening(files)),
         Patch(multiprocessing.spawn, "get_preparation_data", _telling(files)),
     ]
-    with Applied(patches), _loading(files):
+    with Applied(patches):
         yield
 
 
@@ -52,10 +52,7 @@ class _Overlay:
 
 
 def _begin(files: Mapping[str, bytes]) -> None:
-    # It lasts as long as the process.
-    lasting = contextlib.ExitStack()
-    lasting.enter_context(overlaid(files))
-    atexit.register(lasting.close)
+    for_good(overlaid(files))
 
 
 def _telling(files: Mapping[str, bytes]) -> Callable[[str], dict[str, Any]]:
@@ -87,12 +84,9 @@ def _remember(path: str, data: bytes) -> None:
     linecache.cache[path] = (len(data), None, text.splitlines(keepends=True), path)
 
 
-@contextlib.contextmanager
-def _loading(files: Mapping[str, bytes]) -> Iterator[None]:
+def _loading(files: Mapping[str, bytes]) -> list[Patch]:
     loader: Any = importlib.machinery.SourceFileLoader
-    # Both are inherited from bases: set on the class itself here, and taken from it again.
     get_data, path_stats = loader.get_data, loader.path_stats
-    own = {name: vars(loader).get(name) for name in ("get_data", "path_stats")}
 
     def get_overlaid(self: Any, path: str) -> bytes:
         data = files.get(os.path.realpath(path))
@@ -106,12 +100,4 @@ def _loading(files: Mapping[str, bytes]) -> Iterator[None]:
             raise OSError("no cached bytecode for a file that is read as edited")
         return path_stats(self, path)
 
-    loader.get_data, loader.path_stats = get_overlaid, stats_unless_overlaid
-    try:
-        yield
-    finally:
-        for name, value in own.items():
-            if value is None:
-                delattr(loader, name)
-            else:
-                setattr(loader, name, value)
+    return [Patch(loader, "get_data", get_overlaid), Patch(loader, "path_stats", stats_unless_overlaid)]

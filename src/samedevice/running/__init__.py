@@ -25,6 +25,7 @@ from samedevice.errors import UsageError
 from samedevice.explaining.explain import explain
 from samedevice.findings import Finding, Outcome, Report, named_from
 from samedevice.running import children, interpreter, programs
+from samedevice.simulation.patching import Applied, Patch
 from samedevice.texts import say
 
 if TYPE_CHECKING:
@@ -184,8 +185,5 @@ def _faults_in_threads(faults: _Faults) -> Iterator[None]:
             args = threading.ExceptHookArgs((args.exc_type, args.exc_value, users, args.thread))
         show(args)
 
-    threading.excepthook = note_and_show
-    try:
+    with Applied([Patch(threading, "excepthook", note_and_show)]):
         yield
-    finally:
-        threading.excepthook = show

@@ -12,7 +12,6 @@ fabric/strategies/launchers/subprocess_script.py.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import multiprocessing.process
 import os
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from samedevice.explaining.explain import explain
 from samedevice.findings import Finding
-from samedevice.simulation.patching import Applied, Patch
+from samedevice.simulation.patching import Applied, Patch, for_good
 from samedevice.texts import say
 
 if TYPE_CHECKING:
@@ -105,10 +104,7 @@ class Joining:
         if self.origins:
             from samedevice.tracing.watch import watch
 
-            # It lasts as long as the process.
-            lasting = contextlib.ExitStack()
-            watching = lasting.enter_context(watch())
-            atexit.register(lasting.close)
+            watching = for_good(watch())
         base = multiprocessing.process.BaseProcess
         base.run = _noting(self.children, watching)  # type: ignore[method-assign, assignment]
 

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from samedevice.explaining.frames import chain_of
+from samedevice.simulation.patching import Applied, Patch
 from samedevice.usercode import is_user_file, users_traceback
 
 __all__ = [
     "INTERRUPTED",
     "become_main",
     "call_in_turn",
-    "chain",
     "exit_functions",
     "exit_status",
     "show",
@@ -84,7 +85,7 @@ def show(error: BaseException) -> int:
     Returns:
         The exit status: 1, that of an interrupt, or what the hook itself gave to `sys.exit`.
     """
-    for each in chain(error):
+    for each in chain_of(error):
         each.__traceback__ = users_traceback(each.__traceback__)
     with contextlib.suppress(Exception):
         sys.stdout.flush()
@@ -98,18 +99,6 @@ def show(error: BaseException) -> int:
         print("\nOriginal exception was:", file=sys.stderr)
         traceback.print_exception(error)
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-
-
-def chain(error: BaseException) -> Iterator[BaseException]:
-    """`error`, what it holds as a group, and what each was raised from or while handling."""
-    seen: set[int] = set()
-    pending: list[BaseException | None] = [error]
-    while pending:
-        each = pending.pop(0)
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            yield each
-            pending += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
 
 
 def wait_for_threads() -> None:
@@ -143,11 +132,8 @@ def exit_functions() -> Iterator[list[_ExitFunction]]:
         collected[:] = [each for each in collected if each[0] != function]
         unregister(function)
 
-    atexit.register, atexit.unregister = collect, forget
-    try:
+    with Applied([Patch(atexit, "register", collect), Patch(atexit, "unregister", forget)]):
         yield collected
-    finally:
-        atexit.register, atexit.unregister = register, unregister
 
 
 def call_in_turn(collected: list[_ExitFunction], note: Callable[[BaseException], None]) -> None:

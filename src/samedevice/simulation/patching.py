@@ -6,11 +6,14 @@ an attribute that the owner only inherited is deleted again. This module decides
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 from collections.abc import Iterable, Iterator, MutableMapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["Applied", "ItemPatch", "Patch", "Undoable"]
+__all__ = ["Applied", "ItemPatch", "Patch", "Undoable", "for_good"]
+
+_Entered = TypeVar("_Entered")
 
 _ABSENT: Any = type("_Absent", (), {"__repr__": lambda self: "<absent>"})()
 
@@ -143,6 +146,21 @@ class Applied:
         if errors:
             raise errors[0]
         return undone
+
+
+def for_good(context: contextlib.AbstractContextManager[_Entered]) -> _Entered:
+    """Enter `context` for as long as the process lives.
+
+    Args:
+        context: is left among the last things that the process does.
+
+    Returns:
+        What entering it gave.
+    """
+    lasting = contextlib.ExitStack()
+    entered = lasting.enter_context(context)
+    atexit.register(lasting.close)
+    return entered
 
 
 def _set(owner: Any, name: str, value: Any) -> None:

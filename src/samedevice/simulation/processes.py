@@ -10,7 +10,6 @@ Source: multiprocessing/spawn.py, `get_preparation_data`; torch/multiprocessing/
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import multiprocessing.spawn
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ import torch.multiprocessing.reductions as reductions
 
 from samedevice.simulation import labels
 from samedevice.simulation.machine import Machine, active
-from samedevice.simulation.patching import ItemPatch, Patch, Undoable
+from samedevice.simulation.patching import ItemPatch, Patch, Undoable, for_good
 
 __all__ = ["joining", "patches"]
 
@@ -59,10 +58,7 @@ def _begin(text: str, also: tuple[Callable[[], None], ...]) -> None:
     from samedevice.simulation.simulate import simulate
 
     if active() is None:
-        # It lasts as long as the process.
-        lasting = contextlib.ExitStack()
-        lasting.enter_context(simulate(text))
-        atexit.register(lasting.close)
+        for_good(simulate(text))
         for call in also:
             call()
 
