@@ -12,7 +12,7 @@ from samedevice.linting.devices.lattice import join
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.method_tables import ACCELERATORS, MODULE_METHODS
 from samedevice.linting.devices.operation_tables import OF_TENSORS
-from samedevice.linting.devices.places import CPU, Cell, Certainty, Place, difference, resolve
+from samedevice.linting.devices.places import CPU, Certainty, Place, difference, resolve, unknown
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Accelerator,
@@ -35,7 +35,6 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
-from samedevice.texts import say
 
 __all__ = ["find", "forget", "hold", "read", "write", "write_item"]
 
@@ -210,7 +209,7 @@ def _write_tensor(machine: Machine, value: Tensor, name: str, new: Value, node: 
     if name == "data":
         target = value if value.owner is None else value.owner
         place = moves.place_of(new) if isinstance(new, Tensor) else None
-        machine.memory.assign(target, "place", place or Cell(say("an unknown device")))
+        machine.memory.assign(target, "place", place or unknown())
     elif name == "requires_grad" and isinstance(new, Constant):
         machine.memory.assign(value, "requires_grad", bool(new.value))
     elif name == "grad" and isinstance(new, Tensor):

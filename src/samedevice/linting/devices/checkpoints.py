@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.linting.devices import moves
-from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.lattice import as_place, is_given
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.places import Location, Place, resolve
 from samedevice.linting.devices.values import (
@@ -26,8 +26,8 @@ def load(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """`torch.load`: to where it was saved, unless `map_location` says where to."""
     given = arguments.get(1, "map_location")
     literal = isinstance(given, Constant)
-    place = as_place(given) if given is not None else _saved_place(machine)
-    how = "loaded" if given is None or (isinstance(given, Constant) and given.value is None) else "loaded to"
+    place = as_place(given) if is_given(given) else _saved_place(machine)
+    how = "loaded to" if is_given(given) else "loaded"
     return Tensor(place, machine.origin(node, how, literal=literal), None, certain=False)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from samedevice.linting.devices import moves, operations
 from samedevice.linting.devices.facts import Operand
-from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.lattice import as_place, is_given
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.places import CPU, Location
 from samedevice.linting.devices.values import (
@@ -27,7 +27,7 @@ def factory(machine: Machine, name: str, arguments: Arguments, node: ast.AST) ->
     """`torch.zeros(…)` and the like: on `device=`, else on the default device."""
     given = arguments.keywords.get("device")
     place, how, literal = machine.default_place, "made", False
-    if given is not None and not (isinstance(given, Constant) and given.value is None):
+    if is_given(given):
         place, how = as_place(given), "made on"
         literal = isinstance(arguments.keyword_nodes["device"], ast.Constant)
         if machine.traced is not None and isinstance(arguments.keyword_nodes["device"], ast.Attribute):
@@ -92,7 +92,7 @@ def like(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     first = arguments.get(0, "input")
     tensor = operations.as_tensor(first) if first is not None else None
     given = arguments.keywords.get("device")
-    if given is not None and not (isinstance(given, Constant) and given.value is None):
+    if is_given(given):
         place = as_place(given)
         moves.note_elsewhere(place)
         return Tensor(place, machine.origin(node, "made on"), tensor.scalar if tensor else None)
@@ -105,7 +105,7 @@ def as_tensor(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """`torch.as_tensor(data)`: a tensor stays where it is, other data goes to `device=` or the default device."""
     given = arguments.keywords.get("device")
     first = arguments.get(0, "data")
-    if given is not None and not (isinstance(given, Constant) and given.value is None):
+    if is_given(given):
         place = as_place(given)
         moves.note_elsewhere(place)
         return Tensor(place, machine.origin(node, "made on"), None)
@@ -123,7 +123,7 @@ def generator(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     """`torch.Generator(device)`: on the CPU unless said otherwise."""
     given = arguments.get(0, "device")
     return Generator(
-        CPU if given is None else as_place(given), machine.origin(node, "made" if given is None else "made on")
+        as_place(given) if is_given(given) else CPU, machine.origin(node, "made on" if is_given(given) else "made")
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeGuard
 
 from samedevice.linting.devices.places import CPU, Location, parse_place, resolve
 from samedevice.linting.devices.values import (
@@ -20,7 +21,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["as_place", "join", "join_all", "same_place"]
+__all__ = ["as_place", "is_given", "join", "join_all", "same_place"]
 
 _MOST_OPTIONS = 4
 _DEEPEST = 8
@@ -35,6 +36,11 @@ def as_place(value: Value) -> Location | None:
     if isinstance(value, Symbol):
         return value.target
     return None
+
+
+def is_given(value: Value | None) -> TypeGuard[Value]:
+    """Whether an argument is there and not `None`, which PyTorch takes for one that is left out."""
+    return value is not None and not (isinstance(value, Constant) and value.value is None)
 
 
 def same_place(a: Location | None, b: Location | None) -> bool:

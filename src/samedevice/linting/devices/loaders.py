@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from samedevice.linting.devices import attributes
 from samedevice.linting.devices.facts import Operand
+from samedevice.linting.devices.lattice import is_given
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operations import may_conflict
 from samedevice.linting.devices.places import CPU
@@ -35,7 +36,7 @@ def loader(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
     check_generator(machine, arguments, node)
     dataset = arguments.get(0, "dataset")
     collate = arguments.keywords.get("collate_fn")
-    if collate is not None and not (isinstance(collate, Constant) and collate.value is None):
+    if is_given(collate):
         if isinstance(collate, Function):
             samples = Sequence(None, dataset.element if isinstance(dataset, Sequence) else UNKNOWN)
             return Sequence(

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from samedevice.linting.devices.lattice import join
-from samedevice.linting.devices.places import Cell, Place
+from samedevice.linting.devices.places import Cell, Place, unknown
 from samedevice.linting.devices.values import UNKNOWN, Value
-from samedevice.texts import say
 
 __all__ = ["Memory", "Writes"]
 
@@ -140,7 +139,7 @@ def _join_slots(name: Any, first: Any, second: Any) -> Any:
     if isinstance(first, list) and isinstance(second, list):
         return list(_join_items(first, second) or max(first, second, key=len))
     if isinstance(first, Place | Cell) and isinstance(second, Place | Cell):
-        return first if first == second else Cell(say("an unknown device"))
+        return first if first == second else unknown()
     return first if first == second else None
 
 

@@ -9,7 +9,7 @@ from samedevice.linting.devices import attributes, module_calls, moves, tensor_m
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.method_tables import MOVES
-from samedevice.linting.devices.places import CPU, Cell, Location, Place
+from samedevice.linting.devices.places import CPU, Location, Place, unknown
 from samedevice.linting.devices.sequences import parameter_of, sequence
 from samedevice.linting.devices.values import (
     UNKNOWN,
@@ -24,7 +24,6 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
-from samedevice.texts import say
 
 __all__ = ["Mover", "apply_mover", "call_method"]
 
@@ -97,7 +96,7 @@ def _move(machine: Machine, module: Module, name: str, arguments: Arguments, nod
 
 
 def _apply_move(machine: Machine, module: Module, place: Location | None, node: ast.AST) -> Module:
-    location = place if place is not None else Cell(say("an unknown device"))
+    location = place if place is not None else unknown()
     moves.move_module(machine, module, location, node)
     _own_apply(machine, module, location, node)
     return module
@@ -166,7 +165,7 @@ def _register(machine: Machine, module: Module, name: str, arguments: Arguments,
     machine.memory.write(module.attributes, label, value)
     if name == "register_parameter" and not known and module.place is not None:
         # Any of a built-in layer's own parameters may have been replaced by it.
-        machine.memory.assign(module, "place", Cell(say("an unknown device")))
+        machine.memory.assign(module, "place", unknown())
     return Constant(None)
 
 

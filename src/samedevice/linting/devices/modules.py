@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from samedevice.linting.devices import moves
 from samedevice.linting.devices.facts import WeightUntied
-from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.lattice import as_place, is_given
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.method_tables import ACCELERATORS
 from samedevice.linting.devices.operation_tables import WEIGHTED, WEIGHTED_LOSSES
@@ -39,7 +39,7 @@ def construct(machine: Machine, name: str, arguments: Arguments, node: ast.AST) 
         module.attributes = _named_children(arguments)
         return module
     given = arguments.keywords.get("device")
-    place = as_place(given) if given is not None else machine.default_place
+    place = as_place(given) if is_given(given) else machine.default_place
     if name in WEIGHTED:
         shared = arguments.keywords.get("_weight")
         if isinstance(shared, Tensor) and shared.kind == "parameter":
@@ -112,7 +112,7 @@ def _kind_of(module: Module) -> str:
 
 
 def _first_device(ids: Value | None, kind: str) -> Location | None:
-    if ids is None or (isinstance(ids, Constant) and ids.value is None):
+    if not is_given(ids):
         return Place(kind, 0)
     head = ids.items[0] if isinstance(ids, Sequence) and ids.items else UNKNOWN
     number = head.value if isinstance(head, Constant) else None

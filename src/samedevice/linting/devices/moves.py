@@ -9,7 +9,7 @@ from dataclasses import replace
 from samedevice.linting.devices.contents import modules_inside, registered
 from samedevice.linting.devices.lattice import same_place
 from samedevice.linting.devices.machine import Machine
-from samedevice.linting.devices.places import Cell, Certainty, Location, resolve
+from samedevice.linting.devices.places import Cell, Certainty, Location, resolve, unknown
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Either,
@@ -21,7 +21,6 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
-from samedevice.texts import say
 
 __all__ = ["escape", "module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
 
@@ -117,8 +116,7 @@ def _escape_module(machine: Machine, module: Module) -> None:
     # What was done with it there, and which loss it went into, is not known.
     machine.memory.write(machine.backward, "incomplete", UNKNOWN)
     if not module.moved and not module.symbolic:
-        unknown = Cell(say("an unknown device"))
-        move_module(machine, module, unknown, None)
+        move_module(machine, module, unknown(), None)
         machine.memory.assign(module, "moved", False)
 
 

@@ -12,8 +12,9 @@ from enum import IntEnum
 from typing import Final
 
 from samedevice.linting.devices.method_tables import ACCELERATORS
+from samedevice.texts import say
 
-__all__ = ["CPU", "CUDA", "Cell", "Certainty", "Location", "Place", "difference", "parse_place", "resolve"]
+__all__ = ["CPU", "CUDA", "Cell", "Certainty", "Location", "Place", "difference", "parse_place", "resolve", "unknown"]
 
 
 class Certainty(IntEnum):
@@ -65,6 +66,12 @@ class Cell:
 
 
 Location = Place | Cell
+
+
+def unknown() -> Cell:
+    """Some place, for what must have one: a module whose place is None has no parameters of its own."""
+    return Cell(say("an unknown device"))
+
 
 CPU: Final = Place("cpu")
 CUDA: Final = Place("cuda")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from samedevice.linting.devices import module_calls, moves, operations, optimizers
 from samedevice.linting.devices.facts import Operand
-from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.lattice import as_place, is_given
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.method_tables import (
     ACCELERATORS,
@@ -144,7 +144,7 @@ def _only_dtype(arguments: Arguments) -> bool:
 def cuda_index(arguments: Arguments, kind: Place) -> Location | None:
     """The place that `.cuda(…)` moves to."""
     value = arguments.get(0, "device")
-    if value is None or (isinstance(value, Constant) and value.value is None):
+    if not is_given(value):
         return kind
     if isinstance(value, Constant) and isinstance(value.value, int):
         return Place(kind.kind, value.value)
@@ -175,8 +175,8 @@ def _numpy(machine: Machine, tensor: Tensor, node: ast.AST) -> Value:
 
 def _new(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:
     given = arguments.keywords.get("device")
-    place = as_place(given) if given is not None else moves.place_of(tensor)
-    how = "made on" if given is not None else "made like"
+    place = as_place(given) if is_given(given) else moves.place_of(tensor)
+    how = "made on" if is_given(given) else "made like"
     return Tensor(place, machine.origin(node, how), None if name == "new_tensor" else False)
 
 

@@ -19,7 +19,7 @@ from samedevice.linting.devices import (
     truth,
 )
 from samedevice.linting.devices.facts import Operand
-from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.lattice import as_place, is_given
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.method_tables import ACCELERATORS
 from samedevice.linting.devices.operation_tables import ELEMENTWISE, FACTORIES, LIKE, STRICT
@@ -174,7 +174,8 @@ def _is_tensor(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
 
 
 def _set_default(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    machine.default_place = as_place(arguments.positional[0]) if arguments.positional else CPU
+    given = arguments.get(0, "device")
+    machine.default_place = as_place(given) if is_given(given) else CPU
     return UNKNOWN
 
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from samedevice.linting.devices import moves
-from samedevice.linting.devices.lattice import as_place
+from samedevice.linting.devices.lattice import as_place, is_given
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.places import Place, resolve
 from samedevice.linting.devices.values import UNKNOWN, Constant, Module, Sequence, Value
@@ -45,6 +45,6 @@ def load(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
         return UNKNOWN
     module = replace(machine.archives[0], held=None)
     given = arguments.get(1, "map_location")
-    if given is not None and not (isinstance(given, Constant) and given.value is None):
+    if is_given(given):
         moves.move_module(machine, module, as_place(given), node)
     return module
