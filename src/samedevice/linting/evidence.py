@@ -12,6 +12,7 @@ __all__ = [
     "held_of",
     "is_certain",
     "is_tensor",
+    "kept",
     "made_here",
     "on_accelerator",
     "origin_node",
@@ -36,6 +37,13 @@ def held_of(conflict: Conflict) -> Held | None:
     """What keeps the culprit."""
     held = getattr(conflict.culprit.value, "held", None)
     return held if isinstance(held, Held) else None
+
+
+def kept(conflict: Conflict) -> Held:
+    """What keeps the culprit, for rules that claim only what is kept."""
+    held = held_of(conflict)
+    assert held is not None
+    return held
 
 
 def where_held(conflict: Conflict) -> ast.AST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from samedevice.linting import mending, wording
 from samedevice.linting.devices.facts import Conflict
-from samedevice.linting.evidence import held_of, is_certain
+from samedevice.linting.evidence import held_of, is_certain, kept
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -16,8 +16,7 @@ def _claims(fact: Conflict) -> bool:
 
 
 def _message(fact: Conflict, source: Source) -> str:
-    held = held_of(fact)
-    assert held is not None
+    held = kept(fact)
     return say(
         "`{name}` is made at module level on {here} and used here with a tensor on {there}",
         name=held.name,

@@ -8,7 +8,7 @@ from samedevice.findings import Fix
 from samedevice.linting import edits, leaves, mending, wording
 from samedevice.linting.devices.facts import Conflict, LostLeaf
 from samedevice.linting.devices.values import Held, Tensor
-from samedevice.linting.evidence import held_of, is_certain, on_accelerator, where_held
+from samedevice.linting.evidence import held_of, is_certain, kept, on_accelerator, where_held
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -28,13 +28,6 @@ def _claims(fact: _Fact) -> bool:
     return own and not on_purpose
 
 
-def _held(fact: _Fact) -> Held:
-    assert isinstance(fact, Conflict)
-    held = held_of(fact)
-    assert held is not None
-    return held
-
-
 def _at(fact: _Fact) -> ast.AST:
     return fact.node if isinstance(fact, LostLeaf) else where_held(fact)
 
@@ -47,7 +40,7 @@ def _message(fact: _Fact, source: Source) -> str:
             name=name,
         )
     assert isinstance(fact, Conflict)
-    held = _held(fact)
+    held = kept(fact)
     line = wording.line(wording.line_of(fact.node))
     here, there = wording.here(fact), wording.there(fact)
     if held.in_module:
@@ -73,7 +66,7 @@ def _fix(fact: _Fact, source: Source) -> Fix | None:
     if isinstance(fact, LostLeaf):
         return leaves.made_in_place(fact, source)
     assert isinstance(fact, Conflict)
-    held, tensor = _held(fact), fact.culprit.value
+    held, tensor = kept(fact), fact.culprit.value
     if isinstance(tensor, Tensor) and not tensor.certain:
         # A distribution, for one: neither `register_buffer` nor `.to()` takes it.
         return None

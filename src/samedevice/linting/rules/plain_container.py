@@ -8,7 +8,7 @@ from samedevice.findings import Fix
 from samedevice.linting import edits, mending, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.values import Held, Module, Tensor
-from samedevice.linting.evidence import held_of, where_held
+from samedevice.linting.evidence import held_of, kept, where_held
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -19,14 +19,8 @@ def _claims(fact: Conflict) -> bool:
     return held is not None and held.kind == "container" and held.in_module
 
 
-def _held(fact: Conflict) -> Held:
-    held = held_of(fact)
-    assert held is not None
-    return held
-
-
 def _message(fact: Conflict, source: Source) -> str:
-    held = _held(fact)
+    held = kept(fact)
     return say(
         "the {kind} in `self.{name}` are in a plain container, so {owner}.to() leaves them on {here}; {line} uses them "
         "with a tensor on {there}",
@@ -40,7 +34,7 @@ def _message(fact: Conflict, source: Source) -> str:
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
-    held = _held(fact)
+    held = kept(fact)
     value = _assigned(source, held)
     torch_nn = _name_of_nn(source)
     if not _can_register(fact):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from samedevice.findings import Fix
 from samedevice.linting import mending, wording
 from samedevice.linting.devices.facts import Conflict, ScalerWithoutGradients
-from samedevice.linting.evidence import held_of, is_certain, is_tensor
+from samedevice.linting.evidence import held_of, is_certain, is_tensor, kept
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -29,8 +29,7 @@ def _message(fact: _Fact, source: Source) -> str:
             line=wording.line(wording.line_of(fact.optimizer.node)),
         )
     assert isinstance(fact, Conflict)
-    held = held_of(fact)
-    assert held is not None
+    held = kept(fact)
     return say(
         "`self.{name}` of {owner} is on {here} and meets a tensor on {there}",
         name=held.name,

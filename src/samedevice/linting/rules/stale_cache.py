@@ -7,8 +7,7 @@ import ast
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
 from samedevice.linting.devices.facts import Conflict
-from samedevice.linting.devices.values import Held
-from samedevice.linting.evidence import held_of, is_certain, is_tensor, origin_of, where_held
+from samedevice.linting.evidence import held_of, is_certain, is_tensor, kept, origin_of, where_held
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -25,14 +24,8 @@ def _claims(fact: Conflict) -> bool:
     return held.kind == "attribute" and placed and not held.function.endswith("__init__")
 
 
-def _held(fact: Conflict) -> Held:
-    held = held_of(fact)
-    assert held is not None
-    return held
-
-
 def _message(fact: Conflict, source: Source) -> str:
-    held = _held(fact)
+    held = kept(fact)
     name = f"self.{held.name}" if held.owner else held.name
     return say(
         "`{name}` keeps a tensor that was made on {here}; a later call needs it on {there} ({line})",
@@ -44,7 +37,7 @@ def _message(fact: Conflict, source: Source) -> str:
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
-    held = _held(fact)
+    held = kept(fact)
     if held.kind != "attribute":
         return None
     name = f"self.{held.name}"
