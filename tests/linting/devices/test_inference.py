@@ -116,3 +116,37 @@ def test_a_program_of_every_kind_of_syntax_is_followed():
         """
     )
     assert lint_source(program) == ()
+
+
+TYPED = """\
+import torch
+from torch import nn
+
+class Typed:
+    def __init__(self, tensor):
+        self.tensor = tensor
+    def to(self, *args):
+        {to}
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(3))
+    def forward(self, x):
+        return x.tensor + self.bias
+
+Layer().cuda()(Typed(torch.ones(3)).to("cuda"))
+Layer().cuda()(Typed(torch.ones(3)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("to", "code"),
+    [
+        ("return self", "SD108"),
+        ("return Typed(self.tensor.to(*args))", "SD101"),
+        ("return Typed(**{name: value.to(*args) for name, value in vars(self).items()})", "SD101"),
+    ],
+)
+def test_an_object_is_said_to_leave_a_tensor_only_where_its_to_does(found, to, code):
+    assert found(TYPED.format(to=to)) == [(code, 15)]

@@ -248,10 +248,19 @@ def _held(machine: Machine, owner: Module | Instance, name: str, node: ast.AST) 
         machine.own(node),
         isinstance(owner, Module),
         machine.frame.name,
-        movable="to" in methods,
+        movable="to" in methods and cls is not None and _leaves_out(cls, name),
         accumulates="update" in methods or {"compute", "reset"} <= methods,
         foreign=machine.is_foreign,
     )
+
+
+def _leaves_out(cls: Class, name: str) -> bool:
+    """Whether the `to` of a class of its own says nothing of an attribute, nor goes through all of them."""
+    found = find(cls, "to")
+    if found is None or not isinstance(found[0], Function):
+        return True
+    names = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(found[0].node)}
+    return not names & {name, "__dict__", "vars", "fields", "setattr", "getattr"}
 
 
 def hold(machine: Machine, container: Sequence | Mapping, held: Held) -> None:

@@ -259,9 +259,15 @@ def _check_returns(machine: Machine, frame: Frame) -> None:
                     Operand(made, made.place, made.origin.node, "returned"),
                     Operand(other, moves.place_of(other), made.origin.node, "returned"),
                 ]
-                if frame.node is None or not branches.for_no_items(machine, frame.node, made.origin.node):
+                if frame.node is None or not _never_meet(machine, frame.node, made, other):
                     machine.report(made.origin.node, "return", "returns", operands)
                 return
+
+
+def _never_meet(machine: Machine, function: ast.AST, made: Tensor, other: Tensor) -> bool:
+    """Whether two tensors that a function returns are told apart by more than the path that a call happens to take."""
+    origins = [value.origin.node for value in (made, other) if value.origin is not None]
+    return branches.for_no_items(machine, function, origins[0]) or branches.by_process_group(function, origins)
 
 
 def _is_of_items(place: Location | None) -> bool:

@@ -116,7 +116,7 @@ def _escape_module(machine: Machine, module: Module) -> None:
     # What was done with it there, and which loss it went into, is not known.
     machine.memory.write(machine.backward, "incomplete", UNKNOWN)
     if not module.moved and not module.symbolic:
-        move_module(machine, module, unknown(), None)
+        move_module(machine, module, unknown(guessed=True), None)
         machine.memory.assign(module, "moved", False)
 
 
@@ -124,7 +124,7 @@ def note_elsewhere(place: Location | None) -> None:
     """Code that places tensors at a cell expects it to be possibly another device than the CPU."""
     if place is not None:
         found = resolve(place)
-        if isinstance(found, Cell):
+        if isinstance(found, Cell) and not found.guessed:
             found.evidence = Certainty.CERTAIN
 
 

@@ -162,11 +162,7 @@ def _result(operands: list[Operand], arguments: list[Argument]) -> Value:
     base = base or next((o.value for o in operands if isinstance(o.value, Tensor) and o.place is place), values[0])
     scalars = {value.scalar for value in values}
     scalar = False if False in scalars else True if scalars == {True} and len(values) == len(arguments) else None
-    if (
-        scalar is None
-        and len(values) == 1
-        and all(isinstance(v, Constant) for v, *_ in arguments if v is not values[0])
-    ):
+    if scalar is None and len(values) == 1 and all(_is_number(v) for v, *_ in arguments if v is not values[0]):
         scalar = values[0].scalar
     return Tensor(
         place,
@@ -180,6 +176,10 @@ def _result(operands: list[Operand], arguments: list[Argument]) -> Value:
         part_of=base.part_of,
         copied=base.copied,
     )
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Constant) or (isinstance(value, Symbol) and value.role == "number")
 
 
 def sources_of(tensor: Tensor) -> frozenset[Module]:
@@ -255,10 +255,11 @@ def _index_parts(keys: list[tuple[Value, ast.AST]]) -> list[tuple[Value, ast.AST
 def store(machine: Machine, node: ast.AST, tensor: Tensor, key: Value, value: Value, value_node: ast.AST) -> None:
     """`tensor[key] = value`: with tensors as indices the value must be on the tensor's device, or have no dimensions.
 
-    Source: TensorIterator in index_put_; with integers and slices it is a copy, which may cross devices.
+    Source: TensorIterator in index_put_; with integers and slices it is a copy, which may cross devices, and an integer
+    tensor without dimensions counts as an integer (torch/csrc/autograd/python_variable_indexing.cpp).
     """
     keys = key.items if isinstance(key, Sequence) and key.items is not None else (key,)
-    if not any(isinstance(part, Tensor) for part in keys):
+    if not any(isinstance(part, Tensor) and part.scalar is not True for part in keys):
         return
     given = as_tensor(value)
     if given is None or given.scalar is not False:

@@ -44,10 +44,12 @@ class Place:
 class Cell:
     """A place that the source names without telling it. Cells found to be one place are linked."""
 
-    __slots__ = ("evidence", "link", "name")
+    __slots__ = ("evidence", "guessed", "link", "name")
 
-    def __init__(self, name: str, evidence: Certainty = Certainty.UNKNOWN) -> None:
+    def __init__(self, name: str, evidence: Certainty = Certainty.UNKNOWN, *, guessed: bool = False) -> None:
         self.name = name
+        self.guessed = guessed
+        """Whether anything is there was never said: code that is not seen may have put it anywhere, or nowhere."""
         self.evidence = evidence
         """How sure it is that this place may be another than the CPU."""
         self.link: Place | Cell | None = None
@@ -68,9 +70,9 @@ class Cell:
 Location = Place | Cell
 
 
-def unknown() -> Cell:
+def unknown(*, guessed: bool = False) -> Cell:
     """Some place, for what must have one: a module whose place is None has no parameters of its own."""
-    return Cell(say("an unknown device"))
+    return Cell(say("an unknown device"), guessed=guessed)
 
 
 CPU: Final = Place("cpu")

@@ -134,9 +134,13 @@ def _body(machine: Machine, node: ast.If) -> _Undecided:
     guard = branches.asks_for_device(machine, node.test)
     machine.frame.guards += guard
     mark = machine.memory.mark()
+    branches.hide_what_the_other_stores(machine, node.body, node.orelse)
+    branches.where_shapes_agree(machine, node.test, holds=True)
     ended = machine.execute(node.body)
     undone = machine.memory.rewind(mark)
-    return _Undecided(node, guard, ended, undone, machine.memory.mark())
+    undecided = _Undecided(node, guard, ended, undone, machine.memory.mark())
+    branches.hide_what_the_other_stores(machine, node.orelse, node.body)
+    return undecided
 
 
 def _joined(machine: Machine, branch: _Undecided, else_ended: bool) -> bool:
@@ -145,6 +149,7 @@ def _joined(machine: Machine, branch: _Undecided, else_ended: bool) -> bool:
     machine.frame.guards -= 0 if branch.body_ended or else_ended else branch.guard
     if branch.body_ended:
         machine.memory.keep(branch.mark)
+        branches.where_shapes_agree(machine, branch.node.test, holds=False)
         return else_ended
     if else_ended:
         machine.memory.rewind(branch.mark)
