@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from samedevice.linting.devices import moves, tensor_methods
+from samedevice.linting.devices import moves, optimizers
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.places import CPU, Cell, Certainty
 from samedevice.linting.devices.sequences import sequence
@@ -53,8 +53,10 @@ def method(machine: Machine, accelerator: Accelerator, name: str, arguments: Arg
         return prepared[0] if len(prepared) == 1 else sequence(prepared, node, mutable=False)
     if name in ("prepare_model", "prepare_data_loader") and arguments.positional:
         return _prepared(machine, accelerator, arguments.positional[0], node)
-    if name == "backward" and arguments.positional and isinstance(arguments.positional[0], Tensor):
-        return tensor_methods.call(machine, arguments.positional[0], "backward", Arguments(), node)
+    if name == "backward":
+        loss = arguments.get(0, "loss")
+        optimizers.note_backward(machine, loss if isinstance(loss, Tensor) else None)
+        return Constant(None)
     if name in _AS_GIVEN and arguments.positional:
         return arguments.positional[0]
     for value, _, _ in arguments.all():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 
-from samedevice.linting.devices import attributes, moves, optimizers
+from samedevice.linting.devices import moves, optimizers
 from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.places import Certainty, difference
@@ -33,7 +33,7 @@ def call(machine: Machine, receiver: Value, name: str, arguments: Arguments, nod
     if isinstance(receiver, Sequence):
         return _sequence(machine, receiver, name, arguments)
     if isinstance(receiver, Mapping):
-        return _mapping(machine, receiver, name, arguments, node)
+        return _mapping(machine, receiver, name, arguments)
     if isinstance(receiver, Optimizer):
         return _optimizer(machine, receiver, name, arguments, node)
     if isinstance(receiver, OptimizerState):
@@ -111,7 +111,7 @@ def _add(machine: Machine, receiver: Sequence, values: list[Value]) -> None:
                 machine.memory.assign(value, "held", receiver.held)
 
 
-def _mapping(machine: Machine, receiver: Mapping, name: str, arguments: Arguments, node: ast.AST) -> Value:
+def _mapping(machine: Machine, receiver: Mapping, name: str, arguments: Arguments) -> Value:
     entries = receiver.entries
     everything = join_all([receiver.element, *entries.values()])
     closed = receiver.element is NOTHING
@@ -129,10 +129,6 @@ def _mapping(machine: Machine, receiver: Mapping, name: str, arguments: Argument
         _update(machine, receiver, arguments)
     if name == "copy":
         return Mapping(dict(entries), receiver.element, receiver.held, receiver.node, receiver.cls)
-    if name == "to" and receiver.cls is None:
-        return UNKNOWN
-    if receiver.cls is not None and (found := attributes.find(receiver.cls, "__getattr__")) and found:
-        return UNKNOWN
     return UNKNOWN
 
 
