@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
@@ -22,37 +21,7 @@ from torch import nn
 
 import samedevice
 from samedevice.explaining.install import uninstall
-
-Step = Callable[[], object]
-
-
-def transformer() -> Step:
-    """The training step of benchmarks/simulation.py: 4 layers of width 256, batch 16 of 128 tokens, AdamW."""
-    layer = nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True)
-    model = nn.Sequential(nn.Embedding(1000, 256), nn.TransformerEncoder(layer, 4), nn.Linear(256, 1000))
-    optimizer = torch.optim.AdamW(model.parameters())
-    tokens = torch.randint(1000, (16, 128))
-
-    def step() -> None:
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
-        optimizer.step()
-
-    return step
-
-
-def tiny() -> Step:
-    """1,000 operations on 3 elements each."""
-    x, y = torch.ones(3), torch.ones(3)
-
-    def step() -> None:
-        for _ in range(250):
-            z = x * y
-            z = z + y
-            z = z.relu()
-            z.add_(1)
-
-    return step
+from simulation import Step, timed, tiny, transformer
 
 
 @contextlib.contextmanager
@@ -72,23 +41,18 @@ def installed() -> Iterator[None]:
         uninstall()
 
 
-def compare(make: Callable[[], Step], around: Callable[[], AbstractContextManager[object]], rounds: int) -> list[float]:
-    """Median seconds of one step: [plain, inside `around`]."""
+def compare(
+    make: Callable[[str], Step], around: Callable[[], AbstractContextManager[object]], rounds: int
+) -> list[float]:
+    """Median seconds of one step on the CPU: [plain, inside `around`]."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for side, context in enumerate((nullcontext, around)):
             with context():
-                step = make()
+                step = make("cpu")
                 timed(step)
                 times[side].append(timed(step))
     return [statistics.median(side) for side in times]
-
-
-def timed(step: Step) -> float:
-    """CPU seconds of one call."""
-    start = time.process_time()
-    step()
-    return time.process_time() - start
 
 
 class Deep(nn.Module):

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from lint_runs import print_runs
 
+from samedevice.config import Config
 from samedevice.findings import Finding
-from samedevice.linting.lint import lint_source
-from samedevice.linting.source import SourceError, decode, mentions_torch
+from samedevice.linting.lint import lint_bytes, lint_source
 
 DEFAULT = ("torch_geometric", "tensordict", "accelerate", "ignite", "lightning_fabric")
 AIM = 8.0
@@ -53,20 +53,18 @@ def folder_of(package: str) -> Path | None:
 
 def measure(folder: Path) -> Row:
     """Parse and lint every file below `folder`."""
-    row = Row()
+    row, config = Row(), Config()
     for path in sorted(folder.rglob("*.py")):
         data = path.read_bytes()
         row.files += 1
         row.lines += data.count(b"\n")
         row.parsing += timed_parse(data)
         start = time.process_time()
-        if mentions_torch(data):
-            try:
-                row.findings += lint_source(decode(data), str(path))
-            except SourceError:
-                row.errors += 1
+        linted = lint_bytes(data, str(path), config=config)
         taken = time.process_time() - start
         row.linting += taken
+        row.findings += linted.findings
+        row.errors += len(linted.errors)
         row.slowest = max(row.slowest, (taken, path.name))
     return row
 

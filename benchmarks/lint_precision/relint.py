@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
-from samedevice.linting.lint import lint_source
-from samedevice.linting.source import SourceError, decode, mentions_torch
+from samedevice.config import Config
+from samedevice.linting.lint import lint_bytes
 
 VERDICTS = Path(__file__).with_name("verdicts.tsv")
 AIM_TRUE = 0.95
@@ -54,21 +54,16 @@ def verdicts(path: Path = VERDICTS) -> dict[Place, str]:
 
 def lint_package(distribution: metadata.Distribution) -> Row:
     """Lint every source file of a package."""
-    row = Row(distribution.name, distribution.version)
+    row, config = Row(distribution.name, distribution.version), Config()
     for entry in distribution.files or ():
         path = Path(str(entry.locate()))
         if path.suffix != ".py" or not path.is_file():
             continue
         data = path.read_bytes()
         row.lines += data.count(b"\n")
-        if not mentions_torch(data):
-            continue
-        try:
-            findings = lint_source(decode(data), str(path))
-        except SourceError:
-            row.errors += 1
-            continue
-        for finding in findings:
+        linted = lint_bytes(data, str(path), config=config)
+        row.errors += len(linted.errors)
+        for finding in linted.findings:
             assert finding.location is not None
             place = (row.package, row.version, str(entry), finding.location.line, finding.code)
             row.found[place] = f"{finding.message}\n        {finding.location.source}"
