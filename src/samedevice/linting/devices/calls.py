@@ -9,6 +9,7 @@ from samedevice.linting.devices import (
     accelerate,
     attributes,
     branches,
+    command_line,
     container_methods,
     library_functions,
     method_tables,
@@ -127,8 +128,8 @@ def _call_method(machine: Machine, method: Method, arguments: Arguments, node: a
         return call_super(machine, receiver.receiver, machine.frame.cls, method.name, arguments, node)
     if isinstance(receiver, Accelerator):
         return accelerate.method(machine, receiver, method.name, arguments, node)
-    if isinstance(receiver, library_functions.Parser):
-        return library_functions.parser_method(machine, receiver, method.name, arguments, node)
+    if isinstance(receiver, command_line.Parser):
+        return command_line.method(machine, receiver, method.name, arguments, node)
     if isinstance(receiver, Tensor):
         return tensor_methods.call(machine, receiver, method.name, arguments, node)
     if isinstance(receiver, Module | Either):

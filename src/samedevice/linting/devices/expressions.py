@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from samedevice.linting.devices import attributes, calls, imports, operations, truth
+from samedevice.linting.devices import attributes, calls, imports, operations, operators, truth
 from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.method_tables import ACCELERATORS
@@ -67,102 +67,6 @@ def _held_globally(machine: Machine, node: ast.Name, value: Tensor) -> Tensor:
 
 def _attribute(machine: Machine, node: ast.Attribute) -> Value:
     return attributes.read(machine, machine.evaluate(node.value), node.attr, node)
-
-
-def _binary(machine: Machine, node: ast.BinOp) -> Value:
-    left, right = machine.evaluate(node.left), machine.evaluate(node.right)
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return _fold(node.op, left.value, right.value)
-    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(node.op, ast.Add):
-        if left.items is not None and right.items is not None and len(left.items) + len(right.items) <= LONGEST:
-            return sequence([*left.items, *right.items], node)
-        return Sequence(None, join_all([v for v in (left.element, right.element) if v is not UNKNOWN]), node=node)
-    if isinstance(left, Sequence) and isinstance(node.op, ast.Mult):
-        return Sequence(None, left.element, node=node)
-    if isinstance(left, Sequence) or isinstance(right, Sequence):
-        return UNKNOWN
-    name = "matmul" if isinstance(node.op, ast.MatMult) else _OPERATORS.get(type(node.op), "op")
-    role = "strict" if isinstance(node.op, ast.MatMult) else "elementwise"
-    return operations.combine(machine, node, name, role, [(left, node.left, ""), (right, node.right, "")])
-
-
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor",
-    ast.LShift: "bitwise_left_shift",
-    ast.RShift: "bitwise_right_shift",
-}
-
-_FOLDS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-}
-
-
-def _fold(operator: ast.operator, left: Any, right: Any) -> Value:
-    """Short texts and small numbers only: enough for device names and indices."""
-    fold = _FOLDS.get(type(operator))
-    if fold is None or not all(_is_small(value) for value in (left, right)):
-        return UNKNOWN
-    if isinstance(operator, ast.Mult) and not (isinstance(left, int) and isinstance(right, int)):
-        return UNKNOWN
-    try:
-        return Constant(fold(left, right))
-    except Exception:  # whatever Python raises for these two, the value is not known
-        return UNKNOWN
-
-
-def _is_small(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) < 200 and "%" not in value.replace("%d", "").replace("%s", "")
-    return isinstance(value, int) and abs(value) < 1 << 40
-
-
-def _unary(machine: Machine, node: ast.UnaryOp) -> Value:
-    if isinstance(node.op, ast.Not):
-        known = truth.truth(machine, node.operand)
-        return UNKNOWN if known is None else Constant(not known)
-    value = machine.evaluate(node.operand)
-    if isinstance(value, Constant) and isinstance(value.value, int | float) and isinstance(node.op, ast.USub):
-        return Constant(-value.value)
-    return operations.combine(machine, node, "neg", "none", [(value, node.operand, "")])
-
-
-def _bool(machine: Machine, node: ast.BoolOp) -> Value:
-    is_or = isinstance(node.op, ast.Or)
-    options: list[Value] = []
-    for part in node.values:
-        value = machine.evaluate(part)
-        known = truth.of_value(value)
-        if known is is_or:
-            return join_all([*options, value]) if options else value
-        if known is None:
-            options.append(value)
-        last = value
-    return join_all(options) if options else last
-
-
-def _compare(machine: Machine, node: ast.Compare) -> Value:
-    known = truth.compare(machine, node)
-    if known is not None:
-        return Constant(known)
-    if len(node.ops) == 1 and not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot):
-        left, right = machine.evaluate(node.left), machine.evaluate(node.comparators[0])
-        operands: list[operations.Argument] = [(left, node.left, ""), (right, node.comparators[0], "")]
-        name = type(node.ops[0]).__name__.lower()
-        return operations.combine(machine, node, name, "elementwise", operands)
-    return UNKNOWN
 
 
 def _if_expression(machine: Machine, node: ast.IfExp) -> Value:
@@ -381,10 +285,10 @@ EXPRESSIONS: dict[type[ast.AST], Callable[[Machine, Any], Value]] = {
     ast.Name: _name,
     ast.Attribute: _attribute,
     ast.Call: calls.evaluate_call,
-    ast.BinOp: _binary,
-    ast.UnaryOp: _unary,
-    ast.BoolOp: _bool,
-    ast.Compare: _compare,
+    ast.BinOp: operators.binary,
+    ast.UnaryOp: operators.unary,
+    ast.BoolOp: operators.boolean,
+    ast.Compare: operators.compare,
     ast.IfExp: _if_expression,
     ast.Tuple: _tuple,
     ast.List: _tuple,

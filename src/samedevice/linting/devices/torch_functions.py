@@ -8,6 +8,7 @@ from collections.abc import Callable
 from samedevice.linting.devices import (
     checkpoints,
     factories,
+    iterables,
     library_functions,
     loaders,
     modules,
@@ -223,7 +224,7 @@ def _checkpoint(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
 
 
 def _device_count(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
-    return machine.symbol(library_functions.DEVICE_COUNT)
+    return machine.symbol(iterables.DEVICE_COUNT)
 
 
 def _in_device(machine: Machine, arguments: Arguments, node: ast.AST) -> Value:
