@@ -253,8 +253,30 @@ def test_a_key_that_nobody_wrote_in_the_source_is_told_only_on_the_way_to_the_te
     def step(weights, table):
         return refuse(weights, next(iter(table.values())))
 
-    error = raised(step, torch.zeros(2), {"tok-abcdef": torch.ones(2)})
-    assert explain(error).culprit.name is not None
+    def told(finding):
+        report = json.loads(Report(findings=(finding,)).to_json())["findings"][0]
+        return json.dumps({**report, "location": None, "culprit": {**report["culprit"], "source": None}})
+
+    finding = explain(raised(step, torch.zeros(2), {"tok-abcdef": torch.ones(2)}))
+    assert finding.culprit.name == "second"
+    assert "tok-abcdef" not in told(finding)
+
+    def walk(weights, table):
+        for key in table:
+            refuse(weights, table[key])
+
+    finding = explain(raised(lambda: walk(torch.zeros(2), {"tok-abcdef": torch.ones(2)})))
+    assert finding.culprit.name == "table[key]"
+    assert "tok-abcdef" not in told(finding)
+
+    def shuffle(weights, key):
+        table = {key: torch.ones(2)}
+        for value in table.values():
+            refuse(weights, value)
+
+    finding = explain(raised(lambda: shuffle(torch.zeros(2), "tok-abcdef")))
+    assert finding.culprit.name == 'table["tok-abcdef"]'
+    assert told(finding).count("tok-abcdef") == told(finding).count('table[\\"tok-abcdef\\"]')
 
 
 def _cyclic(depth):

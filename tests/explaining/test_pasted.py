@@ -140,9 +140,13 @@ def test_what_is_no_device_message_is_none():
 @settings(deadline=None, max_examples=30)
 @given(st.text(), st.text())
 def test_any_text_around_changes_nothing(before, after):
-    finding = explain(f"{before}\n{ADDMM}\n{after}")
-    assert finding is not None
-    assert finding.operation is not None or finding.raised is not None
+    finding, alone = explain(f"{before}\n{ADDMM}\n{after}"), explain(ADDMM)
+    assert (finding.operation, finding.raised, finding.cause) == (alone.operation, alone.raised, alone.cause)
+    assert (finding.culprit, finding.expected_device, finding.operands) == (
+        alone.culprit,
+        alone.expected_device,
+        alone.operands,
+    )
 
 
 @settings(deadline=None)

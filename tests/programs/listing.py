@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "programs.md"
@@ -21,7 +22,7 @@ def lines() -> Iterator[str]:
     yield "| --- | --- |"
     packages: dict[str, list[str]] = {}
     for table in TABLES:
-        for row in _load(table).FAMILIES:
+        for row in load(table).FAMILIES:
             packages.setdefault(row["package"], []).append(row["name"].removeprefix(row["package"]).strip())
     for package, names in packages.items():
         yield f"| {package} | {', '.join(names)} |"
@@ -37,7 +38,8 @@ def page() -> str:
     return PAGE.read_text().partition(_BEGIN)[0] + "\n".join(lines()) + "\n"
 
 
-def _load(name: str) -> object:
+def load(name: str) -> Any:
+    """The module of that name beside this one."""
     spec = importlib.util.spec_from_file_location(f"programs_{name}", HERE / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
