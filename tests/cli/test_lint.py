@@ -89,7 +89,18 @@ def test_settings_of_the_project(folder):
 def test_an_unknown_code_in_the_settings_is_wrong_usage(folder, capsys):
     Path("pyproject.toml").write_text('[tool.samedevice]\nignore = ["SD777"]\n', encoding="utf-8")
     assert main(["lint", "wrong.py"]) == 2
-    assert "no cause is called 'SD777'" in capsys.readouterr().err
+    assert "pyproject.toml: no cause is called 'SD777'" in capsys.readouterr().err
+
+
+def test_an_unknown_code_on_the_command_line_names_no_file(folder, capsys):
+    assert main(["lint", "--ignore", "SD777", "wrong.py"]) == 2
+    assert capsys.readouterr().err.startswith("samedevice lint: no cause is called 'SD777'")
+
+
+def test_unsafe_by_itself_is_wrong_usage(folder, capsys):
+    assert main(["lint", "--unsafe", "wrong.py"]) == 2
+    assert "--fix or --diff" in capsys.readouterr().err
+    assert Path("wrong.py").read_text(encoding="utf-8") == WRONG
 
 
 def test_fix_writes_the_safe_edits_and_reports_what_is_left(folder, capsys):

@@ -102,6 +102,12 @@ def test_options_after_the_script_are_the_scripts(folder, capsys):
     assert capsys.readouterr().out == "['arguments.py', '--json', 'x', '-m', '--', '--help']\n['arguments.py']\n"
 
 
+@pytest.mark.parametrize("command", ["run", "fix"])
+def test_a_program_from_standard_input_is_refused(folder, capsys, command):
+    assert main([command, "-"]) == 2
+    assert "standard input" in capsys.readouterr().err
+
+
 def test_a_module_and_its_arguments(folder, capsys):
     assert main(["run", "-m", "arguments_module", "--json", "x"]) == 2
     Path("arguments_module.py").write_text("import sys; print(sys.argv[1:])", encoding="utf-8")

@@ -121,10 +121,15 @@ def split_program(arguments: list[str], valued: set[str]) -> tuple[list[str], li
 
     Returns:
         Our options, and the rest from the script or `-m` on: as `python` does, everything after it is the script's.
+
+    Raises:
+        UsageError: the program is to come from standard input.
     """
     position = 0
     while position < len(arguments):
         argument = arguments[position]
+        if argument == "-":
+            raise UsageError(say("a program from standard input has no lines to point at: save it to a file"))
         if argument == "--":
             return arguments[:position], arguments[position + 1 :]
         if argument == "-m" or not argument.startswith("-"):

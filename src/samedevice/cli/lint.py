@@ -46,6 +46,8 @@ exit status: 0 nothing found, 1 findings, 2 wrong usage or a file that could not
 def main(argv: list[str]) -> int:
     """Lint the files that `argv` names; see `samedevice lint --help`."""
     options = _parser().parse_args(argv)
+    if options.unsafe and not (options.fix or options.diff):
+        raise UsageError(say("--unsafe changes nothing by itself: it goes with --fix or --diff"))
     config = _config(options)
     if _STDIN in options.paths:
         return _lint_stdin(options, config)
@@ -78,20 +80,18 @@ def _parser() -> Parser:
     add("--unsafe", "--unsafe-fixes", dest="unsafe", action="store_true", help=unsafe)
     add("--stdin-filename", metavar="FILE", help=say("what standard input is called"))
     add("--force-exclude", action="store_true", help=say("pass by excluded files even where they are named"))
-    add("--jobs", type=_number, metavar="N", help=say("how many processes (default: as many as there are cores)"))
+    add("--jobs", metavar="N", help=say("how many processes (default: as many as there are cores)"))
     add("--no-cache", action="store_true", help=say("look at every file anew, keep nothing"))
     add("--cache-dir", metavar="FOLDER", help=say("where to keep what was found in files that do not change"))
     return parser
 
 
-def _number(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-_number.__name__ = "number"  # argparse names it in its message
+def _processes(given: str | None) -> int:
+    if given is None:
+        return jobs.available()
+    if not given.isdecimal() or not int(given):
+        raise UsageError(say("--jobs takes a whole number, at least 1, not {given}", given=given))
+    return int(given)
 
 
 def _lint(options: Namespace, config: Config) -> Report:
@@ -99,7 +99,7 @@ def _lint(options: Namespace, config: Config) -> Report:
     report = lint(
         options.paths,
         config=config,
-        jobs=options.jobs or jobs.available(),
+        jobs=_processes(options.jobs),
         cache=cache,
         force_exclude=options.force_exclude,
     )
@@ -208,14 +208,15 @@ def _print_errors(errors: Iterable[FileError]) -> None:
 def _config(options: Namespace) -> Config:
     """The settings of the files' project, with what the command line says in their place."""
     config = load(_common_folder(options))
+    per_file = (code for codes in config.per_file_ignores.values() for code in codes)
+    _check_codes([*config.select, *config.extend_select, *config.ignore, *per_file], config.root / "pyproject.toml")
     if options.select is not None:
         config = replace(config, select=_codes(options.select), extend_select=())
     if options.extend_select is not None:
         config = replace(config, extend_select=(*config.extend_select, *_codes(options.extend_select)))
     if options.ignore is not None:
         config = replace(config, ignore=(*config.ignore, *_codes(options.ignore)))
-    per_file = (code for codes in config.per_file_ignores.values() for code in codes)
-    _check_codes([*config.select, *config.extend_select, *config.ignore, *per_file])
+    _check_codes([*config.select, *config.extend_select, *config.ignore])
     return config
 
 
@@ -232,11 +233,17 @@ def _codes(text: str) -> tuple[str, ...]:
     return tuple(code for code in (part.strip() for part in text.split(",")) if code)
 
 
-def _check_codes(codes: Iterable[str]) -> None:
+def _check_codes(codes: Iterable[str], file: Path | None = None) -> None:
     for code in codes:
         known = code == "ALL" or code in GROUPS or code in NAMES.values()
         if not known and not (code.startswith("SD") and any(each.startswith(code) for each in NAMES)):
-            raise UsageError(say("no cause is called {code!r} (`samedevice causes` lists them)", code=code))
+            raise UsageError(
+                say("no cause is called {code!r} (`samedevice causes` lists them)", code=code)
+                if file is None
+                else say(
+                    "{file}: no cause is called {code!r} (`samedevice causes` lists them)", file=str(file), code=code
+                )
+            )
 
 
 def _status(report: Report) -> int:
