@@ -15,12 +15,21 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from samedevice.explaining.live import is_kind
+from samedevice.explaining.live import is_kind, is_module
 from samedevice.explaining.positions import Position, position_of
 from samedevice.explaining.sources import Function, Source, read_source
 from samedevice.usercode import is_user_file
 
-__all__ = ["UserFrame", "Variables", "all_frames", "chain_of", "text_of", "user_frames", "variables_of"]
+__all__ = [
+    "UserFrame",
+    "Variables",
+    "all_frames",
+    "chain_of",
+    "modules_below",
+    "text_of",
+    "user_frames",
+    "variables_of",
+]
 
 _DEEPEST_CHAIN = 64
 # An exception's class may define attributes of the same names: what Python itself keeps is read below them.
@@ -147,6 +156,17 @@ def user_frames(error: BaseException) -> list[UserFrame]:
 def all_frames(error: BaseException) -> list[FrameType]:
     """Every frame of the traceback, library code included, outermost first."""
     return [traceback.tb_frame for traceback in _links(_TRACEBACK.__get__(error))]
+
+
+def modules_below(error: BaseException) -> list[Any]:
+    """The modules whose library code was running below the user's innermost frame: the layers that the line called."""
+    found: list[Any] = []
+    for frame in all_frames(error):
+        if is_user_file(frame.f_code.co_filename):
+            found = []
+        elif frame.f_code.co_varnames[:1] == ("self",) and is_module(owner := variables_of(frame).f_locals.get("self")):
+            found.append(owner)
+    return found
 
 
 def text_of(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from samedevice.explaining.diagnosing.evidence import Evidence, spanning_model
 from samedevice.explaining.discards import discarded_move
 from samedevice.explaining.flow import Suspect, follow, follow_route
-from samedevice.explaining.frames import UserFrame, text_of, user_frames
+from samedevice.explaining.frames import UserFrame, modules_below, text_of, user_frames
 from samedevice.explaining.live import (
     device_of,
     is_parameter,
@@ -54,7 +54,7 @@ def gather(
     evidence = Evidence(error, frames, fault, recognised, origins=origins)
     evidence.suspect = special_suspect(recognised, frames)
     if fault is not None:
-        evidence.seen = operands_of_fault(fault, evidence.frame)
+        evidence.seen = operands_of_fault(fault, evidence.frame, modules_below(error))
     elif evidence.frame is not None:
         seen = operands_without_fault(error, evidence.frame, recognised)
         evidence.seen = [in_replica(one, text_of(error)) for one in seen]

@@ -17,10 +17,13 @@ __all__ = [
     "is_guarded",
     "is_load",
     "load_call",
+    "makes_elsewhere",
     "makes_module",
     "sets_in_cache",
+    "written_shape",
 ]
 
+_DEFAULT = re.compile(r"set_default_(device|tensor_type)|\bwith\b.*device")
 _FIXED = re.compile(r"(cuda|xpu|mps|cpu)(:\d+)?$")
 
 
@@ -32,6 +35,25 @@ def factory_call(statement: ast.AST | None, source: Source) -> ast.Call | None:
 def from_data(statement: ast.AST | None, source: Source) -> ast.Call | None:
     """The call in `statement` that makes a tensor of other data (`torch.tensor(rows)`) and names no device."""
     return next((call for call in _torch_calls(statement, FROM_DATA, source) if keyword(call, "device") is None), None)
+
+
+def makes_elsewhere(node: ast.expr, device: str, source: Source) -> bool:
+    """Whether `node` is a factory's call without a device, and so on the CPU, not on `device`.
+
+    A file that sets a default device says otherwise somewhere.
+    """
+    bare = factory_call(node, source) is node and not any(word.arg is None for word in getattr(node, "keywords", ()))
+    return bare and device != "cpu" and not any(_DEFAULT.search(line) for line in source.lines)
+
+
+def written_shape(node: ast.expr) -> tuple[int, ...] | None:
+    """The sizes that a factory's call is given as numbers: `torch.ones(1, 2)`; None for anything else."""
+    if not isinstance(node, ast.Call) or call_name(node) not in ("zeros", "ones", "empty", "rand", "randn"):
+        return None
+    only = node.args[0] if len(node.args) == 1 else None
+    sizes = only.elts if isinstance(only, ast.Tuple | ast.List) else node.args
+    found = tuple(size.value for size in sizes if isinstance(size, ast.Constant) and type(size.value) is int)
+    return found if sizes and len(found) == len(sizes) else None
 
 
 def is_literal(call: ast.Call) -> bool:

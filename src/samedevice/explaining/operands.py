@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, is_instance, is_module, is_tensor, same_storage, tensors_of_module
+from samedevice.explaining.live import (
+    device_of,
+    is_instance,
+    is_module,
+    is_tensor,
+    same_storage,
+    storage_key,
+    tensors_of_module,
+)
+from samedevice.explaining.making import makes_elsewhere, written_shape
 from samedevice.explaining.reading import is_container, members
 from samedevice.explaining.routes import Route, Step, resolve, search, value_of
-from samedevice.explaining.syntax import arguments_of, is_move, lenders, moved_device
+from samedevice.explaining.syntax import arguments_of, is_move, lenders, moved_device, undressed
 from samedevice.faults import Fault
 
 __all__ = ["Seen", "device_of_route", "find_inside", "leaves", "lending", "operands_of_fault", "placed"]
@@ -50,18 +59,19 @@ class Seen:
         return ""
 
 
-def operands_of_fault(fault: Fault, frame: UserFrame | None) -> list[Seen]:
+def operands_of_fault(fault: Fault, frame: UserFrame | None, called: Sequence[Any] = ()) -> list[Seen]:
     """The tensors of the failing operation, as the code that refused it knew them.
 
     Args:
         fault: what was attached to the exception.
         frame: the innermost frame of the user's own code.
+        called: the modules that its running line called, whose own tensors are none of the call's arguments.
 
     Returns:
         In the order of the operation's arguments; each with its expression or route where one was found.
     """
     seen = [Seen(ref.tensor(), ref.device, ref.shape, ref.dtype, ref.argument) for ref in fault.operands]
-    return placed(seen, frame) if frame is not None else seen
+    return placed(seen, frame, called) if frame is not None else seen
 
 
 def leaves(node: ast.AST, frame: UserFrame, inner: _Leaves | None = None) -> Iterator[Route]:
@@ -144,15 +154,33 @@ def _find_inside(start: Route, tensor: Any, kinds: tuple[str, ...] | None) -> Ro
     return None
 
 
-def placed(seen: list[Seen], frame: UserFrame) -> list[Seen]:
-    """`seen`, each with the expression of the running line that it is, or the way to it from there."""
+def placed(seen: list[Seen], frame: UserFrame, called: Sequence[Any] = ()) -> list[Seen]:
+    """`seen`, each with the expression of the running line that it is, or the way to it from there.
+
+    Args:
+        seen: the tensors.
+        frame: the innermost frame of the user's own code.
+        called: the modules that its running line called.
+    """
     running = frame.running
     arguments = arguments_of(running) if running is not None else []
+    if called and (made := _called_result(running)) is not None:
+        # `nn.Linear(2, 2).cuda()(x)`: what made the module that is called here is none of its arguments.
+        inner = {id(node) for _, node in arguments_of(made)}
+        arguments = [pair for pair in arguments if id(pair[1]) not in inner]
     used: set[int] = set()
     placed = [_direct(one, arguments, used, frame) for one in seen]
     placed = [one if one.node is not None else _in_callee(one, running, frame) for one in placed]
-    placed = _leftover(placed, arguments, used, frame)
+    own = {storage_key(tensor) for module in called for _, _, tensor in tensors_of_module(module)} - {None}
+    placed = _leftover(placed, arguments, used, frame, own)
     return [one if one.node is not None or one.route is not None else _anywhere(one, frame) for one in placed]
+
+
+def _called_result(running: ast.AST | None) -> ast.Call | None:
+    """The call whose result is called by the running statement or expression."""
+    while isinstance(running, ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.Await):
+        running = running.value
+    return running.func if isinstance(running, ast.Call) and isinstance(running.func, ast.Call) else None
 
 
 def _direct(one: Seen, arguments: list[_Argument], used: set[int], frame: UserFrame) -> Seen:
@@ -188,19 +216,26 @@ def _in_callee(one: Seen, running: ast.AST | None, frame: UserFrame) -> Seen:
     return one
 
 
-def _leftover(placed: list[Seen], arguments: list[_Argument], used: set[int], frame: UserFrame) -> list[Seen]:
-    """Pairs the tensors that nothing names with the expressions that nothing explains, in order."""
+def _leftover(
+    placed: list[Seen], arguments: list[_Argument], used: set[int], frame: UserFrame, own: set[int | None]
+) -> list[Seen]:
+    """Pairs the tensors that nothing names with the expressions that nothing explains, in order; not a layer's own."""
     unknown = [(word, node) for word, node in arguments if id(node) not in used and _may_be_tensor(node, frame)]
     known = [(word, node) for word, node in arguments if id(node) not in used and _is_tensor(node, frame)]
     # What the library made of a known tensor (a float mask of a bool one) comes last: nothing ties it but the device.
     free = [*unknown, *known]
     result = []
     for one in placed:
-        choice = _choice(one, free, frame) if one.node is None and one.route is None else None
+        nameless = one.node is None and one.route is None
+        choice = _choice(one, free, frame) if nameless and not _is_among(one, own) else None
         if choice is not None:
             free.remove(choice)
         result.append(one if choice is None else replace(one, node=choice[1]))
     return result
+
+
+def _is_among(one: Seen, own: set[int | None]) -> bool:
+    return bool(own) and one.tensor is not None and storage_key(one.tensor) in own
 
 
 def _choice(one: Seen, free: list[_Argument], frame: UserFrame) -> _Argument | None:
@@ -216,6 +251,8 @@ def _is_tensor(node: ast.expr, frame: UserFrame) -> bool:
 def _could_be(node: ast.expr, one: Seen, frame: UserFrame) -> bool:
     if isinstance(node, ast.Call) and is_move(node) and (target := _moved_to(node, frame)):
         return one.device.startswith(target)
+    if makes_elsewhere(undressed(node), one.device, frame.source) or written_shape(node) not in (None, one.shape):
+        return False
     devices = {device for leaf in lending(node, frame) for device in _devices_of(leaf)}
     return not devices or one.device in devices
 

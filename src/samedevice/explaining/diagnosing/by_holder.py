@@ -20,7 +20,7 @@ from samedevice.explaining.making import factory_call
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import Route, Step, resolve, search_all
 from samedevice.explaining.set_in_class import only_assignment
-from samedevice.explaining.syntax import call_name, move_calls, undressed
+from samedevice.explaining.syntax import call_name, is_move, move_calls, undressed
 from samedevice.explaining.where_made import default_argument
 from samedevice.texts import say, say_number
 
@@ -37,6 +37,7 @@ _SECOND = re.compile(
     re.I,
 )
 _MOST_SISTERS = 2_000
+_MOVER = re.compile(r"(^|_)(to|move|moved|send|transfer|put|cuda|gpu|device|prepare)(_|$)", re.I)
 _IN_PLACE = ("add", "sub", "mul", "div", "index_add", "scatter_add", "index_put", "copy", "maximum", "minimum")
 
 
@@ -338,8 +339,30 @@ def _entry(evidence: Evidence) -> Verdict | None:
         )
         return Verdict("nested-batch", reason)
     if evidence.made is not None and not evidence.made.recorded and suspect.binding is not None and not sisters:
+        if not _moves_in_source(route):
+            return None
         return Verdict("nested-batch", say("the line that moves {name} does not reach it", name=route.base))
     return None
+
+
+def _moves_in_source(route: Route) -> bool:
+    """Whether the function moves what the variable is called, or what it takes out of it, or hands it to a mover."""
+    scope = route.frame.definition or route.frame.source.tree
+    names = {route.base}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and names & _names_in(node.iter):
+            names |= _names_in(node.target)
+    for call in ast.walk(scope):
+        if isinstance(call, ast.Call):
+            given = [call.func.value] if isinstance(call.func, ast.Attribute) and is_move(call) else []
+            given += [*call.args, *(word.value for word in call.keywords)] if _MOVER.search(call_name(call)) else []
+            if any(names & _names_in(undressed(node)) for node in given):
+                return True
+    return False
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def _was_moved(sister: object, evidence: Evidence) -> bool:

@@ -9,7 +9,7 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_tensor
 from samedevice.explaining.made import Made
-from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_of_neighbour
+from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_of_neighbour, written_device
 from samedevice.explaining.mending.edits import as_fix, enclosed, insert_before, replace_node
 from samedevice.explaining.operands import Seen
 from samedevice.explaining.routes import resolve
@@ -22,7 +22,11 @@ def at_use(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
     frame, side = evidence.frame, evidence.side
     if frame is None or side is None or side.expected in ("", "cpu"):
         return None
-    device = device_of_neighbour(evidence) or device_in_frame(frame, side.expected, frame.line)
+    device = (
+        device_of_neighbour(evidence)
+        or device_in_frame(frame, side.expected, frame.line)
+        or written_device(frame, side.expected)
+    )
     wrong = [one for one in side.wrong if one.node is not None]
     if device is None or len(wrong) != 1 or wrong[0].node is None:
         return None

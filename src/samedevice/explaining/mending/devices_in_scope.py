@@ -17,12 +17,13 @@ from samedevice.explaining.live import (
     shape_of,
     tensors_of_module,
 )
+from samedevice.explaining.making import fixed_device
 from samedevice.explaining.operands import leaves
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Function, Source
 from samedevice.explaining.syntax import bindings_of
 
-__all__ = ["device_in_frame", "device_in_source", "device_of_neighbour", "is_device", "moves_by_cuda"]
+__all__ = ["device_in_frame", "device_in_source", "device_of_neighbour", "is_device", "moves_by_cuda", "written_device"]
 
 _MODULE, _NAME = type.__dict__["__module__"], type.__dict__["__name__"]
 _NAMES = ("device", "dev", "DEVICE", "target_device", "gpu")
@@ -82,12 +83,41 @@ def _something_there(frame: UserFrame, expected: str, line: int) -> str | None:
     for name, value in own.items():
         if is_tensor(value) and device_of(value) == expected and _is_bound(frame, name, line):
             return f"{name}.device"
+    used = _used(frame)
     for name, value in own.items():
-        if is_module(value) and _is_there(value, expected) and _is_bound(frame, name, line):
+        if name in used and is_module(value) and _is_there(value, expected) and _is_bound(frame, name, line):
             return f"next({name}.parameters()).device"
     for name, value in instance_dict(own.get("self")).items():
         if is_module(value) and _is_there(value, expected):
             return f"next(self.{name}.parameters()).device"
+    return None
+
+
+def _used(frame: UserFrame) -> set[str]:
+    """The names that the running statement reads, and those that went into what it reads."""
+    found: set[str] = set()
+    queue: list[ast.AST | None] = [frame.statement if frame.running is None else frame.running]
+    while queue:
+        node = queue.pop()
+        for inner in ast.walk(node) if node is not None else ():
+            if isinstance(inner, ast.Name) and inner.id not in found:
+                found.add(inner.id)
+                binding = binding_of(inner.id, frame)
+                queue.append(binding.value if binding is not None else None)
+    return found
+
+
+def written_device(frame: UserFrame, expected: str) -> str | None:
+    """The literal by which the running statement, else another line of the file, says `expected`."""
+    for root in (frame.statement, frame.source.tree):
+        for call in ast.walk(root) if root is not None else ():
+            device = fixed_device(call) if isinstance(call, ast.Call) else None
+            if isinstance(device, ast.Constant) and is_device(device.value, expected):
+                return frame.source.text_of(device)
+            if isinstance(device, ast.Call) and not device.args and not device.keywords:
+                kind = device.func.attr if isinstance(device.func, ast.Attribute) else ""
+                if is_device(kind, expected):
+                    return f'"{kind}"'
     return None
 
 
