@@ -1,4 +1,7 @@
 import codecs
+import sys
+import threading
+import warnings
 
 import pytest
 
@@ -57,3 +60,19 @@ def test_files_that_cannot_be_read_say_why(tmp_path):
         source.read(tmp_path / "missing.py")
     with pytest.raises(SourceError, match="cannot be read"):
         source.read(tmp_path)
+
+
+def test_threads_leave_the_filters_of_warnings_as_they_are():
+    """Python warns of the text; a thread that asks it not to must not undo what another one asked."""
+    text = "import torch\n" + "x = 1\n" * 40 + 'assert (1, "a")\n'
+    before, interval = list(warnings.filters), sys.getswitchinterval()
+    threads = [threading.Thread(target=lambda: [parse(text, "a.py") for _ in range(50)]) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert warnings.filters == before

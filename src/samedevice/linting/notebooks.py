@@ -11,14 +11,13 @@ import bisect
 import itertools
 import json
 import re
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from samedevice.findings import Culprit, Edit, FileError, Finding, Fix, Location
 from samedevice.linting.lines import in_cell
-from samedevice.linting.source import SourceError
+from samedevice.linting.source import SourceError, tree_of
 from samedevice.texts import say
 
 __all__ = ["FLAGS", "Notebook", "cell_sources", "read", "with_sources"]
@@ -188,7 +187,7 @@ def _python(source: str) -> tuple[str, frozenset[int]]:
         untouchable.add(start + 1)
     if not _compiles("\n".join(lines)):
         untouchable |= _look_past(lines)
-        _compile("\n".join(lines))
+        tree_of("\n".join(lines), flags=FLAGS)
     return "\n".join(lines), frozenset(untouchable)
 
 
@@ -213,16 +212,10 @@ def _look_past(lines: list[str]) -> set[int]:
 
 def _compiles(code: str) -> bool:
     try:
-        _compile(code)
+        tree_of(code, flags=FLAGS)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
-
-
-def _compile(code: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        compile(code, "<cell>", "exec", ast.PyCF_ONLY_AST | FLAGS, dont_inherit=True)
 
 
 def with_sources(text: str, sources: Mapping[int, str]) -> str:

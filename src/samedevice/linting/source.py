@@ -6,6 +6,7 @@ import functools
 import io
 import os
 import stat
+import threading
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from samedevice.texts import say
 if TYPE_CHECKING:
     import ast
 
-__all__ = ["Source", "SourceError", "decode", "encoding_of", "lines_of", "mentions_torch", "parse", "read"]
+__all__ = ["Source", "SourceError", "decode", "encoding_of", "lines_of", "mentions_torch", "parse", "read", "tree_of"]
 
 _LARGEST = 20_000_000
 
@@ -152,19 +153,37 @@ def parse(text: str, file: str, *, flags: int = 0) -> Source:
     Raises:
         SourceError: it is no Python that this interpreter reads, or too deeply nested.
     """
-    import ast
-
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = compile(text, file, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
+        tree = tree_of(text, file, flags=flags)
     except SyntaxError as error:
         if not error.lineno:
             raise SourceError(error.msg) from None
         raise SourceError(say("line {line}: {error}", line=error.lineno, error=error.msg)) from None
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
         raise SourceError(say("cannot be parsed: {error}", error=str(error) or type(error).__name__)) from None
-    return Source(file, text, cast("ast.Module", tree), lines_of(text))
+    return Source(file, text, tree, lines_of(text))
+
+
+_QUIET = threading.Lock()
+"""What is done with a warning is the process's affair: two threads would put back one another's setting."""
+
+
+def tree_of(text: str | bytes, file: str = "<unknown>", *, flags: int = 0) -> ast.Module:
+    """The syntax tree of `text`, without the warnings that Python has for it.
+
+    Args:
+        text: Python source.
+        file: its name, for errors.
+        flags: for the compiler, besides those that make it stop at the tree.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, LookupError: it is none that Python parses.
+    """
+    import ast
+
+    with _QUIET, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cast("ast.Module", compile(text, file, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True))
 
 
 @functools.lru_cache(maxsize=2)

@@ -10,12 +10,12 @@ import ast
 import os
 import sys
 import threading
-import warnings
 from collections import OrderedDict
 from pathlib import Path
 from typing import Final
 
 from samedevice.config import PROJECT_MARKS
+from samedevice.linting.source import tree_of
 
 __all__ = ["NEIGHBOURS", "Neighbours"]
 
@@ -173,8 +173,6 @@ def _read(path: Path) -> bytes | None:
 
 def _parse(data: bytes) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(data)
+        return tree_of(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, LookupError):
         return None
