@@ -75,3 +75,28 @@ def test_code_without_source_is_explained_as_far_as_it_goes():
     finding = explain(raised(lambda: exec(code, {"text": text})))
     assert (finding.location.file, finding.location.line) == ("/nowhere/train.py", 1)
     assert finding.raised.message == text
+
+
+LOOPS = """
+for a in x:
+    for b in (
+        a,
+    ):
+        c()
+        def inner():
+            d()
+            while e:
+                f()
+g()
+async def h():
+    async for i in x: j()
+"""
+
+
+@pytest.mark.parametrize(("line", "loops"), [(2, ""), (4, "a"), (6, "ab"), (8, ""), (10, "e"), (11, ""), (13, "i")])
+def test_the_loops_around_a_line(line, loops, tmp_path):
+    path = tmp_path / "loops.py"
+    path.write_text(LOOPS)
+    found = read_source(str(path)).loops_around(line)
+    told = "".join(ast.unparse(loop.test if isinstance(loop, ast.While) else loop.target) for loop in found)
+    assert told == loops

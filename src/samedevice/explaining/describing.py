@@ -6,7 +6,7 @@ import contextlib
 
 from samedevice.causes import catalogue
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.frames import UserFrame, text_of
+from samedevice.explaining.frames import text_of
 from samedevice.explaining.live import describe, device_of, is_tensor, name_of_class
 from samedevice.explaining.made import Made
 from samedevice.explaining.mending.mend import mend
@@ -15,11 +15,11 @@ from samedevice.explaining.operations import operation_of
 from samedevice.explaining.reading import members
 from samedevice.explaining.routes import value_of
 from samedevice.explaining.sides import ON_THE_CPU_ONLY
-from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Raised
+from samedevice.findings import Culprit, Finding, Fix, Operand, Raised
 from samedevice.messages import Recognised
 from samedevice.texts import say
 
-__all__ = ["code_of", "finding_from", "finding_from_message", "location_of"]
+__all__ = ["code_of", "finding_from", "finding_from_message"]
 
 
 def finding_from(evidence: Evidence, verdict: Verdict) -> Finding:
@@ -34,7 +34,7 @@ def finding_from(evidence: Evidence, verdict: Verdict) -> Finding:
         code=code_of(verdict.slug),
         cause=verdict.slug,
         message=_sentence(evidence, culprit, operation),
-        location=location_of(evidence.frame),
+        location=evidence.frame.location if evidence.frame is not None else None,
         raised=Raised(name_of_class(type(error)), text_of(error)),
         operation=operation,
         culprit=culprit,
@@ -55,13 +55,6 @@ def _mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None
 def code_of(slug: str) -> str:
     """The stable code of a cause, e.g. "SD103"."""
     return next((code for code, known in catalogue.SLUGS.items() if known == slug), "SD900")
-
-
-def location_of(frame: UserFrame | None) -> Location | None:
-    """Where the fault surfaced: the deepest line of the user's own code."""
-    if frame is None:
-        return None
-    return Location(frame.file, frame.line, frame.function, source=frame.source.line(frame.line) or None)
 
 
 def _culprit(evidence: Evidence, verdict: Verdict, made: Made | None) -> Culprit | None:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import is_module
+from samedevice.explaining.live import is_module, module_of_class
 from samedevice.explaining.made import Made
 from samedevice.explaining.routes import Route, Step, resolve
 
@@ -46,5 +46,4 @@ def _routes(statement: ast.stmt, frame: UserFrame) -> Iterator[Route]:
 
 
 def _is_distribution(value: object) -> bool:
-    name = type.__dict__["__module__"].__get__(type(value))
-    return type(name) is str and name.startswith("torch.distributions")
+    return module_of_class(type(value)).startswith("torch.distributions")

@@ -10,7 +10,7 @@ import contextlib
 from dataclasses import replace
 from typing import cast
 
-from samedevice.explaining.describing import finding_from, finding_from_message, location_of
+from samedevice.explaining.describing import finding_from, finding_from_message
 from samedevice.explaining.diagnosing.diagnose import diagnose
 from samedevice.explaining.frames import chain_of, text_of, user_frames
 from samedevice.explaining.gathering import gather
@@ -84,5 +84,5 @@ def _placed(finding: Finding, error: BaseException) -> Finding:
     operation = attached.operation if attached is not None else finding.operation
     location = None
     with contextlib.suppress(Exception):
-        location = location_of(next(reversed(user_frames(error)), None))
+        location = user_frames(error)[-1].location
     return replace(finding, location=location, operation=operation)

@@ -18,6 +18,7 @@ from typing import Any
 from samedevice.explaining.live import is_kind, is_module
 from samedevice.explaining.positions import Position, position_of
 from samedevice.explaining.sources import Function, Source, read_source
+from samedevice.findings import Location
 from samedevice.usercode import is_user_file
 
 __all__ = [
@@ -72,8 +73,6 @@ class UserFrame:
     line: int
     position: Position | None
     """Of the running expression, where it is known."""
-    called_by_library: bool = False
-    """Whether a library's frame stands between this one and the user's frame outside it."""
 
     @property
     def file(self) -> str:
@@ -89,6 +88,11 @@ class UserFrame:
     def source(self) -> Source:
         """The file's source."""
         return read_source(self.file)
+
+    @property
+    def location(self) -> Location:
+        """The place that was running, as findings say it."""
+        return Location(self.file, self.line, self.function, source=self.source.line(self.line) or None)
 
     @property
     def statement(self) -> ast.stmt | None:
@@ -141,15 +145,12 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
 def user_frames(error: BaseException) -> list[UserFrame]:
     """The user's frames in the traceback of `error`, outermost first."""
     found: list[UserFrame] = []
-    library = False
     for traceback in _links(_TRACEBACK.__get__(error)):
         if not is_user_file(traceback.tb_frame.f_code.co_filename):
-            library = True
             continue
         code, line = traceback.tb_frame.f_code, traceback.tb_lineno
         position = position_of(code, traceback.tb_lasti, line, read_source(code.co_filename))
-        found.append(UserFrame(variables_of(traceback.tb_frame), line, position, library))
-        library = False
+        found.append(UserFrame(variables_of(traceback.tb_frame), line, position))
     return found
 
 

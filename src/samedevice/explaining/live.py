@@ -16,9 +16,11 @@ from typing import Any, TypeGuard, TypeVar
 __all__ = [
     "describe",
     "device_of",
+    "devices_of_parameters",
     "dtype_of",
     "element_count",
     "gradient_of",
+    "holds_module",
     "instance_dict",
     "is_generator",
     "is_instance",
@@ -31,7 +33,9 @@ __all__ = [
     "module_of_class",
     "mro_of",
     "name_of_class",
+    "names_of_class",
     "namespace_of",
+    "parameters_of_module",
     "requires_grad",
     "same_storage",
     "shape_of",
@@ -80,6 +84,11 @@ def name_of_class(kind: type, *, qualified: bool = False) -> str:
     """The name of a class, below whatever its metaclass says."""
     found: str = (_QUALIFIED if qualified else _NAME).__get__(kind)
     return found
+
+
+def names_of_class(kind: type) -> set[str]:
+    """What the bodies of a class and its bases define, by name."""
+    return {name for base in mro_of(kind) for name in namespace_of(base) if type(name) is str}
 
 
 def is_tensor(obj: object) -> bool:
@@ -199,6 +208,30 @@ def tensors_of_module(module: Any) -> Iterator[tuple[str, str, Any]]:
                 if is_tensor(tensor):
                     yield f"{prefix}{name}", kind, tensor
         queue.extend((f"{prefix}{name}.", child) for name, child in _items(own.get("_modules")))
+
+
+def parameters_of_module(module: Any) -> list[Any]:
+    """Every parameter below `module`."""
+    return [tensor for _, kind, tensor in tensors_of_module(module) if kind == "parameter"]
+
+
+def devices_of_parameters(module: Any) -> set[str]:
+    """Where the parameters below `module` live."""
+    return {device_of(parameter) for parameter in parameters_of_module(module)}
+
+
+def holds_module(outer: object, inner: object) -> bool:
+    """Whether `inner` is `outer` or one of the modules registered below it."""
+    seen: set[int] = set()
+    queue = [outer]
+    while queue:
+        current = queue.pop()
+        if current is inner:
+            return True
+        if id(current) not in seen and is_module(current):
+            seen.add(id(current))
+            queue.extend(child for _, child in _items(instance_dict(current).get("_modules")))
+    return False
 
 
 def instance_dict(obj: object) -> dict[str, Any]:

@@ -208,6 +208,12 @@ def search_all(frames: Iterable[UserFrame], wanted: Callable[[Any], bool]) -> It
         yield from search(frame, wanted, seen=seen)
 
 
+def modules_named(frames: Iterable[UserFrame]) -> list[Route]:
+    """The outermost modules that the variables of the frames reach, each once; those of the first frame first."""
+    routes = search_all(frames, is_module)
+    return list({id(route.value): route for route in reversed(list(routes))}.values())[::-1]
+
+
 def search(frame: UserFrame, wanted: Callable[[Any], bool], *, seen: set[int] | None = None) -> Iterator[Route]:
     """Routes from the variables of `frame` to every object that is `wanted`, the shortest first.
 

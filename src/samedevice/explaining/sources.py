@@ -16,12 +16,13 @@ from typing import TypeAlias
 
 from samedevice.explaining.spelling import on_one_line
 
-__all__ = ["Function", "Source", "expressions_of", "read_source"]
+__all__ = ["Function", "Loop", "Source", "expressions_of", "read_source"]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_COMPOUND = (
+Loop: TypeAlias = ast.For | ast.AsyncFor | ast.While
+_COMPOUND: tuple[type[ast.stmt], ...] = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With),
-    *(ast.AsyncWith, ast.Try, ast.Match),
+    *(ast.AsyncWith, ast.Try, getattr(ast, "TryStar", ast.Try), ast.Match),  # Python 3.11 and newer
 )
 
 
@@ -93,6 +94,13 @@ class Source:
         found = [node for node in self._functions if _first_line(node) <= line <= (node.end_lineno or line)]
         return sorted(found, key=lambda node: (node.lineno, -(node.end_lineno or 0)))
 
+    def loops_around(self, line: int) -> list[Loop]:
+        """The loops whose bodies hold `line`, outermost first; not those around the function that it is in."""
+        functions = [node for node in self.functions_around(line) if not isinstance(node, ast.Lambda)]
+        first = functions[-1].lineno if functions else 0
+        found = [node for node in self._loops if node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)]
+        return sorted((node for node in found if node.lineno >= first), key=lambda node: node.lineno)
+
     def class_at(self, line: int) -> ast.ClassDef | None:
         """The innermost class whose text covers `line`."""
         found = [node for node in self._classes if node.lineno <= line <= (node.end_lineno or line)]
@@ -126,6 +134,10 @@ class Source:
     @functools.cached_property
     def _functions(self) -> list[Function]:
         return [node for node in self._nodes if isinstance(node, Function)]
+
+    @functools.cached_property
+    def _loops(self) -> list[Loop]:
+        return [node for node in self._nodes if isinstance(node, Loop)]
 
     @functools.cached_property
     def _classes(self) -> list[ast.ClassDef]:

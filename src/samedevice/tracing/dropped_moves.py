@@ -22,7 +22,7 @@ from samedevice.simulation.labels import device_of, storage_of
 from samedevice.simulation.observers import Event
 from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable
-from samedevice.tracing.stacks import culprit_of, location_of, user_stack
+from samedevice.tracing.stacks import culprit_of, user_stack
 
 __all__ = ["DroppedMoves"]
 
@@ -104,7 +104,7 @@ class DroppedMoves:
                     wanted=wanted,
                     device=device,
                 ),
-                location=location_of(frame),
+                location=frame.location,
                 culprit=culprit_of(name, made, device, tensor),
                 expected_device=wanted,
                 reasons=(

@@ -15,7 +15,7 @@ from samedevice.explaining.routes import Route, Step
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable
-from samedevice.tracing.stacks import culprit_of, location_of
+from samedevice.tracing.stacks import culprit_of
 from samedevice.tracing.stale_optimizers import parameters_of
 
 __all__ = ["find"]
@@ -79,7 +79,7 @@ def _finding(frame: UserFrame, name: str, value: torch.Tensor, origins: OriginTa
         cause="plain-attribute",
         severity="warning",
         message=say("{name} is a moved copy of a parameter, no parameter itself: no optimizer trains it", name=name),
-        location=location_of(frame),
+        location=frame.location,
         culprit=culprit_of(name, made, device_of(value), value),
         reasons=(say("a tensor's `.to()` returns a plain tensor, so the module registers no parameter"),),
         fix=leaf_at(made) or Fix(say("make the parameter of the moved tensor: nn.Parameter(x.to(device))")),

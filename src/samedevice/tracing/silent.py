@@ -22,11 +22,12 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from samedevice.explaining.routes import modules_named
 from samedevice.findings import Finding
 from samedevice.simulation.observers import Event
 from samedevice.simulation.patching import Applied, Patch
@@ -34,10 +35,12 @@ from samedevice.tracing import moved_parameters, stale_optimizers, ties, trained
 from samedevice.tracing.dropped_moves import DroppedMoves
 from samedevice.tracing.origins import OriginTable
 from samedevice.tracing.split_buffers import SplitBuffers
-from samedevice.tracing.stacks import modules_in, user_stack
+from samedevice.tracing.stacks import user_stack
 from samedevice.tracing.stale_optimizers import Constructed
 
 __all__ = ["SilentFaults"]
+
+_Seen = TypeVar("_Seen")
 
 
 class SilentFaults:
@@ -98,12 +101,13 @@ class SilentFaults:
                 return apply(module, *args, **kwargs)
             self._moving.inside = True
             try:
-                tied, shared = ties.ties_in(module), self._split.shared_in(module)
+                tied = self._guarded(lambda: ties.ties_in(module))
+                shared = self._guarded(lambda: self._split.shared_in(module))
                 result = apply(module, *args, **kwargs)
             finally:
                 self._moving.inside = False
-            self._guarded(lambda: self._add(ties.broken(module, tied)))
-            self._guarded(lambda: self._split.note(module, shared))
+            self._guarded(lambda: self._add(ties.broken(module, tied or [])))
+            self._guarded(lambda: self._split.note(module, shared or []))
             return result
 
         return _apply
@@ -118,17 +122,18 @@ class SilentFaults:
         stack = list(user_stack())
         if not stack:
             return
-        modules = modules_in(stack)
+        modules = modules_named(stack)
         self._add(stale_optimizers.find(optimizer, stack, modules, self._optimizers, self._origins))
         self._add(moved_parameters.find(stack, modules, self._optimizers, self._origins))
         constructed = self._optimizers[optimizer]
         self._add(trained_copies.find(optimizer, stack, self._optimizers, constructed, self._origins))
         self._add(self._split.find(stack))
 
-    def _guarded(self, look: Callable[[], None]) -> None:
+    def _guarded(self, look: Callable[[], _Seen]) -> _Seen | None:
         # What goes wrong while looking is no business of the program that is looked at.
         with contextlib.suppress(Exception):
-            look()
+            return look()
+        return None
 
     def _add(self, findings: Iterator[Finding]) -> None:
         for finding in findings:

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import torch
 
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, element_count, storage_key, tensors_of_module
+from samedevice.explaining.live import device_of, element_count, name_of_class, storage_key, tensors_of_module
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
-from samedevice.tracing.stacks import culprit_of, location_of, name_of
+from samedevice.tracing.stacks import culprit_of, name_of
 from samedevice.tracing.ties import where_tied
 
 __all__ = ["SplitBuffers"]
@@ -76,7 +76,7 @@ class SplitBuffers:
 
 
 def _finding(root: Any, old: str, new: str, tensor: torch.Tensor, stack: list[UserFrame]) -> Finding:
-    model = name_of(root, stack, type(root).__name__)
+    model = name_of(root, stack, name_of_class(type(root)))
     return Finding(
         code="SD900",
         cause="other",
@@ -87,7 +87,7 @@ def _finding(root: Any, old: str, new: str, tensor: torch.Tensor, stack: list[Us
             old=old,
             new=new,
         ),
-        location=location_of(stack[0]),
+        location=stack[0].location,
         culprit=culprit_of(f"{model}.{old}", where_tied(root, (old, new), stack[0]), device_of(tensor), tensor),
         reasons=(say("a move gives each module a copy of a buffer of its own; a module that both hold stays one"),),
         fix=Fix(

@@ -1,4 +1,4 @@
-"""The user's frames of the running stack, the modules that their variables reach, and findings without an exception."""
+"""The user's frames of the running stack, and culprits of findings without an exception."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from samedevice.explaining.frames import UserFrame, variables_of
-from samedevice.explaining.live import describe, is_module
+from samedevice.explaining.live import describe
 from samedevice.explaining.made import Made
-from samedevice.explaining.routes import Route, search_all
-from samedevice.findings import Culprit, Location
+from samedevice.explaining.routes import search_all
+from samedevice.findings import Culprit
 from samedevice.usercode import is_user_file
 
-__all__ = ["culprit_of", "location_of", "modules_in", "name_of", "user_stack"]
+__all__ = ["culprit_of", "name_of", "user_stack"]
 
 
 def user_stack() -> Iterator[UserFrame]:
@@ -25,20 +25,10 @@ def user_stack() -> Iterator[UserFrame]:
         frame = frame.f_back  # type: ignore[assignment]
 
 
-def modules_in(stack: list[UserFrame]) -> list[Route]:
-    """The outermost modules that the variables of the frames reach, each once."""
-    return list({id(route.value): route for route in reversed(list(search_all(stack, is_module)))}.values())[::-1]
-
-
 def name_of(thing: object, stack: list[UserFrame], default: str) -> str:
     """What the innermost frame that reaches `thing` calls it."""
     found = next(search_all(stack, lambda value: value is thing), None)
     return found.text if found is not None else default
-
-
-def location_of(frame: UserFrame) -> Location:
-    """The running line of `frame`."""
-    return Location(frame.file, frame.line, frame.function, source=frame.source.line(frame.line) or None)
 
 
 def culprit_of(name: str, made: Made | None, device: str, tensor: Any = None) -> Culprit:

@@ -9,7 +9,7 @@ from typing import Any
 
 from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, gradient_of, instance_dict, is_module, shape_of, tensors_of_module
+from samedevice.explaining.live import device_of, gradient_of, instance_dict, is_module, parameters_of_module, shape_of
 from samedevice.explaining.made import Made
 from samedevice.explaining.mending.optimizers import constructed_after
 from samedevice.explaining.operands import find_inside
@@ -17,7 +17,7 @@ from samedevice.explaining.routes import Route
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable
-from samedevice.tracing.stacks import culprit_of, location_of, name_of
+from samedevice.tracing.stacks import culprit_of, name_of
 
 __all__ = ["Constructed", "assignment_of", "find", "parameters_of"]
 
@@ -49,7 +49,7 @@ def find(
     everywhere = {id(tensor) for other in list(optimizers) for tensor in parameters_of(other)}
     idle = [tensor for tensor in held if gradient_of(tensor) is None]
     for route in modules:
-        own = [tensor for _, kind, tensor in tensors_of_module(route.value) if kind == "parameter"]
+        own = parameters_of_module(route.value)
         lost = [tensor for tensor in own if id(tensor) not in everywhere and gradient_of(tensor) is not None]
         if lost and (_replaced_in_part(held, idle, own) or _replaced_whole(held, idle, own)):
             yield _finding(optimizer, stack, route, lost[0], optimizers[optimizer], origins)
@@ -104,7 +104,7 @@ def _finding(
             other=model.text,
             path=path,
         ),
-        location=location_of(stack[0]),
+        location=stack[0].location,
         culprit=culprit_of(name, Made(constructed.file, constructed.line), device_of(lost)),
         reasons=(
             say("{path} has a gradient and no optimizer holds it", path=path),

@@ -9,13 +9,13 @@ import torch
 
 from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, storage_key, tensors_of_module
+from samedevice.explaining.live import device_of, name_of_class, storage_key, tensors_of_module
 from samedevice.explaining.made import Made
 from samedevice.explaining.routes import Route, Step
 from samedevice.explaining.where_made import in_source
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
-from samedevice.tracing.stacks import culprit_of, location_of, name_of, user_stack
+from samedevice.tracing.stacks import culprit_of, name_of, user_stack
 
 __all__ = ["Tie", "broken", "ties_in", "where_tied"]
 
@@ -57,7 +57,7 @@ def broken(module: Any, ties: list[Tie]) -> Iterator[Finding]:
 
 
 def _finding(module: Any, first: tuple[str, Any], second: tuple[str, Any], stack: list[UserFrame]) -> Finding:
-    root = name_of(module, stack[:1], type(module).__name__)
+    root = name_of(module, stack[:1], name_of_class(type(module)))
     names = sorted((f"{root}.{first[0]}", f"{root}.{second[0]}"))
     made = where_tied(module, (first[0], second[0]), stack[0])
     return Finding(
@@ -67,7 +67,7 @@ def _finding(module: Any, first: tuple[str, Any], second: tuple[str, Any], stack
         message=say(
             "the move made two copies of the values that {name} and {other} shared", name=names[0], other=names[1]
         ),
-        location=location_of(stack[0]),
+        location=stack[0].location,
         culprit=culprit_of(names[0], made, device_of(first[1]), first[1]),
         reasons=(
             say(

@@ -13,7 +13,7 @@ from samedevice.explaining.routes import Route, search_all
 from samedevice.findings import Finding, Fix
 from samedevice.texts import say
 from samedevice.tracing.origins import OriginTable
-from samedevice.tracing.stacks import culprit_of, location_of, name_of
+from samedevice.tracing.stacks import culprit_of, name_of
 from samedevice.tracing.stale_optimizers import Constructed, assignment_of, parameters_of
 
 __all__ = ["find"]
@@ -70,7 +70,7 @@ def _finding(optimizer: Any, stack: list[UserFrame], copy: Route, original: Any,
             device=device_of(original),
             other=copy.text,
         ),
-        location=location_of(stack[0]),
+        location=stack[0].location,
         culprit=culprit_of(name, Made(constructed.file, constructed.line), device_of(original)),
         reasons=(
             say(

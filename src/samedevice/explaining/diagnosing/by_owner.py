@@ -8,13 +8,17 @@ import re
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.flow import Suspect, follow_route
 from samedevice.explaining.live import (
-    device_of,
+    devices_of_parameters,
+    holds_module,
     instance_dict,
     is_module,
     is_optimizer,
     is_tensor,
+    module_of_class,
+    name_of_class,
+    names_of_class,
+    parameters_of_module,
     requires_grad,
-    tensors_of_module,
 )
 from samedevice.explaining.making import makes_module
 from samedevice.explaining.routes import Route, Step, search
@@ -56,8 +60,7 @@ def _is_wrapped_optimizer(owner: object) -> bool:
     """An object of the user's that steps: it has a method `step` and an optimizer inside."""
     if is_module(owner) or is_optimizer(owner):
         return is_optimizer(owner)
-    has_step = any("step" in vars(base) for base in type(owner).__mro__)
-    return has_step and any(is_optimizer(value) for value in instance_dict(owner).values())
+    return "step" in names_of_class(type(owner)) and any(is_optimizer(value) for value in instance_dict(owner).values())
 
 
 def _module(evidence: Evidence) -> Verdict | None:
@@ -88,10 +91,10 @@ def _criterion(route: Route) -> Verdict | None:
     if is_module(route.value):
         owners.append(route.value)
     for owner in owners:
-        kind = type(owner)
-        if kind.__module__ == "torch.nn.modules.loss" or _LOSS.search(kind.__name__):
+        kind = name_of_class(type(owner))
+        if module_of_class(type(owner)) == "torch.nn.modules.loss" or _LOSS.search(kind):
             return Verdict(
-                "criterion-not-moved", say("it belongs to the loss {kind}, which was never moved", kind=kind.__name__)
+                "criterion-not-moved", say("it belongs to the loss {kind}, which was never moved", kind=kind)
             )
     return None
 
@@ -133,8 +136,8 @@ def _is_second(name: str, value: object, rest: tuple[Step, ...]) -> bool:
     if _SECOND.search(name):
         return True
     module = value if is_module(value) else next((step.owner for step in rest if is_module(step.owner)), None)
-    tensors = [tensor for _, kind, tensor in tensors_of_module(module) if kind == "parameter"] if module else []
-    return bool(tensors) and not any(requires_grad(tensor) for tensor in tensors)
+    parameters = parameters_of_module(module)
+    return bool(parameters) and not any(requires_grad(parameter) for parameter in parameters)
 
 
 def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
@@ -142,14 +145,14 @@ def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
     if root is None:
         return None
     module, name = root
-    devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"}
+    devices = devices_of_parameters(module)
     accelerators = devices - {"cpu"}
     if len(accelerators) > 1:
         return Verdict(
             "split-model", say("the parts of {name} are on {devices}", name=name, devices=listed(sorted(devices)))
         )
-    others = [other for other in evidence.models() if other.value is not module and not _within(other.value, module)]
-    on_expected = [other for other in others if _lives_on(other.value, evidence.expected)]
+    others = [other for other in evidence.models() if not holds_module(other.value, module)]
+    on_expected = [other for other in others if devices_of_parameters(other.value) == {evidence.expected}]
     if evidence.made is not None and evidence.device != "cpu" and evidence.made.fixes_device:
         return Verdict(
             "hardcoded-device",
@@ -203,7 +206,7 @@ def _whole_module(evidence: Evidence, route: Route) -> str | None:
     """The outermost module on the route that is on the wrong device as a whole, by the text that reaches it."""
     for index in range(len(route.steps) + 1):
         owner = route.steps[index].owner if index < len(route.steps) else route.value
-        if is_module(owner) and _lives_on(owner, evidence.device):
+        if is_module(owner) and devices_of_parameters(owner) == {evidence.device}:
             return Route(route.frame, route.base, route.scope, route.steps[:index], owner).text
     return None
 
@@ -217,15 +220,3 @@ def _root(route: Route) -> tuple[object, str] | None:
         if found is not None and step.kind == "attribute":  # it is not registered: past here is a model of its own
             found = None
     return found or ((route.value, route.text) if is_module(route.value) else None)
-
-
-def _within(outer: object, inner: object) -> bool:
-    if outer is inner:
-        return True
-    children = instance_dict(outer).get("_modules")
-    return isinstance(children, dict) and any(_within(child, inner) for child in dict.values(children) if child)
-
-
-def _lives_on(module: object, device: str) -> bool:
-    devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"}
-    return devices == {device}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
-from samedevice.explaining.live import device_of, is_module, tensors_of_module
+from samedevice.explaining.live import devices_of_parameters, is_module
 from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, from_data, is_literal
 from samedevice.explaining.sources import Source
@@ -57,8 +57,7 @@ def _split(evidence: Evidence) -> Verdict | None:
 def _model_on(evidence: Evidence, device: str) -> str | None:
     """What the user calls a model whose parameters are all on `device`."""
     for route in evidence.models():
-        tensors = tensors_of_module(route.value)
-        if {device_of(tensor) for _, kind, tensor in tensors if kind == "parameter"} == {device}:
+        if devices_of_parameters(route.value) == {device}:
             return route.text
     return None
 
@@ -70,7 +69,8 @@ def _default_device(evidence: Evidence) -> Verdict | None:
     for made, part in ((evidence.made, _making_expression(evidence)), (evidence.root, None)):
         if made is None or made.event in ("moved", "loaded") or _comes_from_a_loop(evidence, made):
             continue
-        if made.source.function_at(made.line) is None and not _in_loop(made):  # a comprehension has a frame of its own
+        # A comprehension has a frame of its own.
+        if made.source.function_at(made.line) is None and not made.source.loops_around(made.line):
             continue
         call = _default_call(part or made.statement, made.source)
         if call is not None:
@@ -101,13 +101,6 @@ def _making_expression(evidence: Evidence) -> ast.expr | None:
     suspect = evidence.suspect
     return (
         suspect.node if suspect is not None and suspect.route is None and isinstance(suspect.node, ast.expr) else None
-    )
-
-
-def _in_loop(made: Made) -> bool:
-    return any(
-        isinstance(node, ast.For | ast.While) and node.lineno < made.line <= (node.end_lineno or 0)
-        for node in ast.walk(made.source.tree)
     )
 
 

@@ -9,14 +9,13 @@ from typing import Any
 
 from samedevice.explaining.flow import Suspect
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import device_of, is_module, is_tensor, same_storage, tensors_of_module
+from samedevice.explaining.live import devices_of_parameters, is_tensor, same_storage
 from samedevice.explaining.made import Made, Origins
 from samedevice.explaining.operands import Seen
 from samedevice.explaining.operations import operation_of
-from samedevice.explaining.routes import Route, Step, search_all
+from samedevice.explaining.routes import Route, Step, modules_named, search_all
 from samedevice.explaining.sides import Side
 from samedevice.faults import Fault
-from samedevice.findings import Fix
 from samedevice.messages import Recognised
 
 __all__ = ["Evidence", "Verdict", "spanning_model"]
@@ -32,8 +31,6 @@ class Verdict:
     """A better name for what is in the wrong place, e.g. the container of several."""
     made: Made | None = None
     """A better line for where it was left behind."""
-    fix: Fix | None = None
-    """How to mend it, where the cause alone does not tell."""
 
 
 @dataclass
@@ -90,6 +87,11 @@ class Evidence:
         """What is in the wrong place: a tensor, a module, or None."""
         return self.suspect.value if self.suspect is not None else None
 
+    def frames_of(self, made: Made) -> list[UserFrame]:
+        """The running frames of the function that the line `made` is in, innermost first."""
+        place = (made.file, made.function)
+        return [frame for frame in reversed(self.frames) if (frame.file, frame.function) == place]
+
     def steps(self) -> tuple[Step, ...]:
         """The look-ups from the variable to the wrong thing."""
         route = self.suspect.route if self.suspect is not None else None
@@ -108,8 +110,7 @@ class Evidence:
     def models(self) -> list[Route]:
         """The modules that the user's variables name, outermost objects only, innermost frame first."""
         if self._models is None:
-            routes = search_all(reversed(self.frames), is_module)
-            self._models = list({id(route.value): route for route in reversed(list(routes))}.values())[::-1]
+            self._models = modules_named(reversed(self.frames))
         return self._models
 
     def called(self, pattern: str) -> bool:
@@ -130,7 +131,6 @@ class Evidence:
 def spanning_model(evidence: Evidence) -> Route | None:
     """A model of the user's with parameters on both of the devices that met."""
     for route in evidence.models():
-        devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(route.value) if kind == "parameter"}
-        if {evidence.device, evidence.expected} <= devices:
+        if {evidence.device, evidence.expected} <= devices_of_parameters(route.value):
             return route
     return None

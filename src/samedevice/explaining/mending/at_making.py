@@ -57,22 +57,21 @@ def _says_cpu(device: ast.expr | None) -> bool:
 def device_at(evidence: Evidence, made: Made) -> str | None:
     """The right device in words that are valid on the line `made`."""
     expected = evidence.expected
-    for frame in reversed(evidence.frames):
-        if frame.file == made.file and frame.function == made.function:
-            found = device_in_frame(frame, expected, made.line)
-            if found is not None:
-                return found
-            neighbour = device_of_neighbour(evidence) if frame is evidence.frame else None
-            if neighbour is not None and _known_before(neighbour, frame, made.line):
-                return neighbour
+    for frame in evidence.frames_of(made):
+        found = device_in_frame(frame, expected, made.line)
+        if found is not None:
+            return found
+        neighbour = device_of_neighbour(evidence) if frame is evidence.frame else None
+        if neighbour is not None and _known_before(neighbour, frame, made.line):
+            return neighbour
     return device_in_source(made.source, made.line)
 
 
-def _known_before(text: str, frame: object, line: int) -> bool:
+def _known_before(text: str, frame: UserFrame, line: int) -> bool:
     base = text.partition(".")[0]
     if base.startswith("next(") or base == "self":
         return True
-    binding = binding_of(base, frame, line + 1) if isinstance(frame, UserFrame) else None
+    binding = binding_of(base, frame, line + 1)
     return binding is None or binding.line < line
 
 

@@ -13,7 +13,7 @@ from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import device_of, is_tensor
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
-from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
+from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_after, insert_before, replace_node
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.syntax import move_calls
 from samedevice.findings import Fix
@@ -47,8 +47,8 @@ def moved_beside(evidence: Evidence) -> Fix | None:
     if here and single and isinstance(node, ast.Assign) and not list(move_calls(node.value)):
         return _where_bound(node.value, frame, move or _plain(frame, evidence.expected, node.lineno))
     behind = sister is not None and sister.lineno >= binding.line
-    if sister is not None and behind and move is not None and (following := _after(frame, sister)) is not None:
-        return as_fix(insert_before(frame.source, following, f"{name} = {name}{move}"))
+    if sister is not None and behind and move is not None:
+        return as_fix(insert_after(frame.source, sister, f"{name} = {name}{move}"))
     move = _plain(frame, evidence.expected, frame.line)
     return as_fix(insert_before(frame.source, running, f"{name} = {name}{move}")) if here and move else None
 
@@ -113,14 +113,6 @@ def _suffix(frame: UserFrame, sister: ast.Assign) -> str | None:
     plain = all(isinstance(part, ast.Name | ast.Attribute | ast.Constant) for part in given)
     receiver, text = frame.source.text_of(call.func.value), frame.source.text_of(call)
     return text[len(receiver) :] if plain and text.startswith(f"{receiver}.") and "\n" not in text else None
-
-
-def _after(frame: UserFrame, statement: ast.stmt) -> ast.stmt | None:
-    """The statement after `statement` in its block."""
-    for block, _ in _blocks(frame):
-        if statement in block:
-            return block[block.index(statement) + 1]
-    return None
 
 
 def _blocks(frame: UserFrame) -> Iterator[tuple[list[ast.stmt], int]]:

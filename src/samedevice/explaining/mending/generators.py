@@ -48,9 +48,9 @@ def _made_there(evidence: Evidence, made: Made | None, kind: str) -> Fix | None:
     call = next((call for call in calls if not call.keywords or keyword(call, "device")), None)
     if call is None:
         return _told_helper(made.source, statement, kind)
-    frames = [frame for frame in evidence.frames if (frame.file, frame.function) == (made.file, made.function)]
     expected = "cpu" if kind == "cpu" else f"{kind}:0"
-    named = next((name for frame in frames if (name := device_in_frame(frame, expected, made.line))), None)
+    names = (device_in_frame(frame, expected, made.line) for frame in evidence.frames_of(made))
+    named = next((name for name in names if name), None)
     said = call.args[0] if call.args else keyword(call, "device")
     where = named or f'"{kind}"'
     if said is not None:
@@ -104,8 +104,8 @@ def _drawn_where_it_is(frame: UserFrame, evidence: Evidence) -> Fix | None:
             continue
         text = frame.source.text_of(call)
         said = f"device={frame.source.text_of(device)}"
-        where = '"cpu"' if device_of(evidence.value) == "cpu" else f'"{device_of(evidence.value)}"'
-        plain = text.replace(f", {said}", "", 1) if where == '"cpu"' else text.replace(said, f"device={where}", 1)
+        where = device_of(evidence.value)
+        plain = text.replace(f", {said}", "", 1) if where == "cpu" else text.replace(said, f'device="{where}"', 1)
         if plain != text:
             return as_fix(replace_node(frame.source, call, f"{plain}.to({frame.source.text_of(device)})"))
     return None

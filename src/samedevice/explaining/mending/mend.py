@@ -41,8 +41,6 @@ def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     Returns:
         None only where nothing useful can be said.
     """
-    if verdict.fix is not None:
-        return verdict.fix
     if is_traced(evidence.error):
         return wrapping.traced_there(evidence) or Fix(
             say("trace the module on the device that it will run on, or script it")

@@ -8,7 +8,7 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.discards import forgetting_loop
 from samedevice.explaining.flow import Suspect, binding_of
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import instance_dict, is_module, is_tensor, requires_grad
+from samedevice.explaining.live import holds_module, is_module, is_tensor, name_of_class, requires_grad
 from samedevice.explaining.made import Made
 from samedevice.explaining.making import fixed_device, is_guarded, makes_module
 from samedevice.explaining.mending.at_use import at_use
@@ -17,7 +17,7 @@ from samedevice.explaining.mending.beside import moved_beside
 from samedevice.explaining.mending.collecting import collected_on_cpu
 from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, moves_by_cuda
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
-from samedevice.explaining.mending.ordering import loops_around, variables_of
+from samedevice.explaining.mending.ordering import variables_of
 from samedevice.explaining.mending.registering import module_list
 from samedevice.explaining.routes import Route, resolve
 from samedevice.explaining.set_in_class import only_assignment
@@ -201,8 +201,8 @@ def _as_part(evidence: Evidence) -> Fix | None:
     start = (route.steps[0].owner if route.steps else route.value) if route is not None else None
     for frame in evidence.frames:
         statement = frame.statement
-        named = [name for name, value in frame.frame.f_locals.items() if is_module(value) and _holds(value, start)]
-        name = next((name for name in named if name not in ("self", "cls")), None)
+        values = {name: value for name, value in frame.frame.f_locals.items() if name not in ("self", "cls")}
+        name = next((key for key, value in values.items() if is_module(value) and holds_module(value, start)), None)
         if name is None or statement is None:
             continue
         device = device_in_frame(frame, evidence.expected, frame.line)
@@ -212,13 +212,6 @@ def _as_part(evidence: Evidence) -> Fix | None:
         before = _first_of_loops(frame, statement, (name, device or name))
         return as_fix(insert_before(frame.source, before, f"{name}.cuda()" if by_cuda else f"{name}.to({device})"))
     return None
-
-
-def _holds(outer: object, inner: object) -> bool:
-    children = instance_dict(outer).get("_modules")
-    return outer is inner or (
-        isinstance(children, dict) and any(_holds(child, inner) for child in dict.values(children))
-    )
 
 
 def _before_use(evidence: Evidence, verdict: Verdict) -> Fix | None:
@@ -243,7 +236,7 @@ def _first_of_loops(frame: UserFrame, statement: ast.stmt, expressions: tuple[st
     names = {node.id for text in expressions for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     scope = frame.definition or frame.source.tree
     bound = [binding.line for name in names for binding in bindings_of(name, scope)]
-    for loop in loops_around(frame, statement):
+    for loop in frame.source.loops_around(statement.lineno):
         if not any(loop.lineno <= line <= (loop.end_lineno or 0) for line in bound):
             return loop
     return statement
@@ -297,19 +290,14 @@ def _is_tensor_itself(node: ast.expr, frame: UserFrame) -> bool:
 def in_own_move(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     """The class's own `to` moves the field that it hands on as it was: `self.mask` becomes `self.mask.to(device)`."""
     steps = evidence.steps()
-    step = steps[-1] if steps else None
-    for frame in evidence.frames if step is not None and step.kind == "attribute" and is_tensor(evidence.value) else ():
-        definition = frame.source.class_named(name_of_type(step.owner)) if step is not None else None
-        for method in definition.body if definition is not None else ():
-            if isinstance(method, ast.FunctionDef) and method.name == "to" and len(method.args.args) == 2 and step:
-                return _field_moved(frame.source, method, str(step.key)) or at_use(evidence, verdict, made)
+    if steps and steps[-1].kind == "attribute" and is_tensor(evidence.value):
+        owner, key = name_of_class(type(steps[-1].owner), qualified=True), str(steps[-1].key)
+        for frame in evidence.frames:
+            definition = frame.source.class_named(owner)
+            for method in definition.body if definition is not None else ():
+                if isinstance(method, ast.FunctionDef) and method.name == "to" and len(method.args.args) == 2:
+                    return _field_moved(frame.source, method, key) or at_use(evidence, verdict, made)
     return moved_beside(evidence) or moved_whole(evidence) or at_use(evidence, verdict, made)
-
-
-def name_of_type(value: object) -> str:
-    """The name of the class of `value`."""
-    name: str = type.__dict__["__qualname__"].__get__(type(value))
-    return name
 
 
 def _field_moved(source: Source, method: ast.FunctionDef, field: str) -> Fix | None:

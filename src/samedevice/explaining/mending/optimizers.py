@@ -8,7 +8,7 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import is_optimizer
 from samedevice.explaining.made import Made
 from samedevice.explaining.mending.edits import as_fix, indent_of, insert_after, insert_before
-from samedevice.explaining.mending.ordering import after_the_move, loops_around, moved_after, reloaded
+from samedevice.explaining.mending.ordering import after_the_move, moved_after, reloaded
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import bindings_of, call_name
 from samedevice.findings import Fix
@@ -34,7 +34,7 @@ def _before_the_step(evidence: Evidence) -> Fix | None:
     if route is None or frame is None or owner is None or frame.statement is None:
         return None
     name, statement = route.upto(owner), frame.statement
-    loops = loops_around(frame, statement)
+    loops = frame.source.loops_around(statement.lineno)
     made = evidence.made
     in_loop = made is not None and loops and loops[0].lineno <= made.line <= (loops[0].end_lineno or 0)
     before = statement if in_loop or not loops else loops[0]

@@ -16,7 +16,7 @@ from samedevice.explaining.syntax import bindings_of, call_name, move_calls
 from samedevice.findings import Fix
 from samedevice.texts import say
 
-__all__ = ["after_the_move", "block_of", "loops_around", "moved_after", "reloaded", "variables_of"]
+__all__ = ["after_the_move", "block_of", "moved_after", "reloaded", "variables_of"]
 
 
 def after_the_move(evidence: Evidence) -> Fix | None:
@@ -133,16 +133,6 @@ def block_of(source: Source, statement: ast.stmt) -> list[ast.stmt] | None:
     return None
 
 
-def loops_around(frame: UserFrame, statement: ast.stmt) -> list[ast.stmt]:
-    """The loops of the running function around `statement`, outermost first."""
-    scope = frame.definition or frame.source.tree
-    return [
-        node for node in ast.walk(scope)
-        if isinstance(node, ast.For | ast.AsyncFor | ast.While)
-        and node.lineno < statement.lineno <= (node.end_lineno or 0)
-    ]  # fmt: skip
-
-
 def reloaded(evidence: Evidence) -> Fix | None:
     """`optimizer.load_state_dict(optimizer.state_dict())` behind the move: it brings the state to the parameters.
 
@@ -171,4 +161,4 @@ def _is_state(owner: Any, key: Any) -> bool:
 
 
 def _runs_before(frame: UserFrame, statement: ast.stmt) -> bool:
-    return statement.lineno < frame.line or bool(loops_around(frame, statement))
+    return statement.lineno < frame.line or bool(frame.source.loops_around(statement.lineno))

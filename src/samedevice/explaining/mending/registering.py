@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.live import instance_dict, is_module
+from samedevice.explaining.live import instance_dict, is_module, name_of_class, names_of_class
 from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, fixed_device
 from samedevice.explaining.mending.at_use import at_use
@@ -80,7 +80,7 @@ def _is_taken(definition: ast.ClassDef, home: Step) -> bool:
 
     Source: torch/nn/modules/module.py, `register_buffer`, 2.6 to 2.13.
     """
-    if any(str(home.key) in vars(kind) for kind in type(home.owner).__mro__):
+    if home.key in names_of_class(type(home.owner)):
         return True
     declared = [
         node for node in ast.walk(definition) if isinstance(node, ast.Call) and node.args
@@ -172,7 +172,7 @@ def module_list(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
         return None
     for frame in reversed(evidence.frames):
         source = frame.source
-        definition = source.class_named(type(step.owner).__qualname__)
+        definition = source.class_named(name_of_class(type(step.owner), qualified=True))
         for node in ast.walk(definition) if definition is not None else ():
             if isinstance(node, ast.Assign) and any(
                 isinstance(target, ast.Attribute) and target.attr == step.key for target in node.targets

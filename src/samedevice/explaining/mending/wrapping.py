@@ -28,10 +28,10 @@ def wrapped_on_first(evidence: Evidence, verdict: Verdict, made: Made | None) ->
     reordered = _beginning_with(evidence)
     if reordered is not None:
         return reordered
-    frames = [frame for frame in evidence.frames if (frame.file, frame.function) == (made.file, made.function)]
+    frames = evidence.frames_of(made)
     if not calls or not frames:
         return None
-    where = device_in_frame(frames[-1], device, made.line) or f'"{device}"'
+    where = device_in_frame(frames[0], device, made.line) or f'"{device}"'
     where = f'"{device}"' if where.startswith("next(") else where
     return as_fix(append(made.source, calls[0], f".to({where})"))
 
