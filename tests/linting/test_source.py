@@ -66,7 +66,7 @@ def test_threads_leave_the_filters_of_warnings_as_they_are():
     """Python warns of the text; a thread that asks it not to must not undo what another one asked."""
     text = "import torch\n" + "x = 1\n" * 40 + 'assert (1, "a")\n'
     before, interval = list(warnings.filters), sys.getswitchinterval()
-    threads = [threading.Thread(target=lambda: [parse(text, "a.py") for _ in range(50)]) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [parse(text, "a.py") for _ in range(50)]) for _ in range(16)]
     sys.setswitchinterval(1e-6)
     try:
         for thread in threads:
