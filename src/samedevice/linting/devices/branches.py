@@ -26,8 +26,8 @@ __all__ = [
 
 
 _KINDS = "|".join(sorted(ACCELERATORS))
-_WORDS = re.compile(rf"device|cuda|gpu|is_cpu|mps|(?<![a-z])(?:{_KINDS})(?![a-z])", re.IGNORECASE)
-"""Kinds as words of their own: there is one in `input`, and one in `manipulate`."""
+_WORDS = re.compile(rf"device|cuda|gpu|is_cpu|(?<![a-z])(?:{_KINDS})(?![a-z])", re.IGNORECASE)
+"""Kinds as words of their own: there is one in `input`, and one in `timestamps`."""
 
 
 def asks_for_device(machine: Machine, test: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""SD303: `torch.cuda.is_available()` asked again where the device was already chosen."""
+"""SD303: `torch.cuda.is_available()`, or one of its kin, asked again where the device was already chosen."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from samedevice.linting import lines
+from samedevice.linting.devices.method_tables import ACCELERATORS
 from samedevice.linting.smells.scan import Scan, Seen, Smell
 from samedevice.texts import say
 
-_ASKED = ("torch.cuda.is_available", "torch.accelerator.is_available", "torch.backends.mps.is_available")
+_ASKED = frozenset(f"torch.{name}.is_available" for name in (*ACCELERATORS, "accelerator", "backends.mps"))
 
 
 def _check(scan: Scan) -> Iterator[Seen]:
