@@ -61,6 +61,8 @@ def analyse(tree: ast.Module, file: Path | None = None) -> list[Fact]:
         machine.neighbours, machine.files[id(machine.globals)] = NEIGHBOURS, file
     with machine.inside(Frame((machine.globals,))):
         machine.execute(tree.body)
+        if _only_tries_out(machine, tree):
+            _forget_visits(machine)
         machine.standalone = True
         machine.backward.clear()
         for function in list(machine.functions):
@@ -69,6 +71,26 @@ def analyse(tree: ast.Module, file: Path | None = None) -> list[Fact]:
         for cls in list(machine.classes):
             _run_class(machine, cls, stored)
     return machine.facts.settle()
+
+
+def _only_tries_out(machine: Machine, tree: ast.Module) -> bool:
+    """Whether the program at the bottom of a file only tries out what the file defines: it trains nothing."""
+    guarded = any(isinstance(node, ast.If) and "__name__" in ast.dump(node.test) for node in tree.body)
+    return guarded and not machine.optimizers and not machine.backward
+
+
+def _forget_visits(machine: Machine) -> None:
+    """What was run on the CPU alone says nothing of where it is used: its modules are looked at by themselves, too."""
+    for cls in machine.classes:
+        if cls.is_module and id(cls.node) not in machine.placed and not _is_placed(cls, machine):
+            for method in cls.namespace.values():
+                if isinstance(method, Function):
+                    machine.visited.discard(id(method.node))
+
+
+def _is_placed(cls: Class, machine: Machine) -> bool:
+    """Whether something that inherits from a class was moved."""
+    return any(id(other.node) in machine.placed and cls in _lineage(other) for other in machine.classes)
 
 
 def _run_alone(machine: Machine, function: Function) -> None:

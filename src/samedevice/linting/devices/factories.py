@@ -33,8 +33,8 @@ def factory(machine: Machine, name: str, arguments: Arguments, node: ast.AST) ->
         if machine.traced is not None and isinstance(arguments.keyword_nodes["device"], ast.Attribute):
             how = "traced"
         moves.note_elsewhere(place)
-    elif isinstance(out := arguments.keywords.get("out"), Tensor | Symbol):
-        return out if isinstance(out, Tensor) else Tensor(out.cell, certain=False, leaf=False)
+    elif (out := arguments.keywords.get("out")) is not None and not isinstance(out, Constant):
+        return operations.as_tensor(out) or Tensor(None, None, None)
     elif not arguments.complete or (name == "tensor" and _may_be_tensor(arguments.get(0, "data"))):
         return _copied(arguments.get(0, "data"))
     generator = arguments.keywords.get("generator")

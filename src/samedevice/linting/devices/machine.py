@@ -76,6 +76,8 @@ class Machine:
         """What a fact is about that no call in the file itself leads to."""
         self.visited: set[int] = set()
         """Functions that were interpreted, by id of their node."""
+        self.placed: set[int] = set()
+        """The classes of modules that were moved, to wherever that is, by id of their node."""
         self.standalone = False
         """Interpreting a function that nothing in the file calls."""
         self.functions: list[Function] = []

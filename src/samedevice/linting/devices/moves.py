@@ -9,7 +9,7 @@ from dataclasses import replace
 from samedevice.linting.devices.contents import modules_inside, registered
 from samedevice.linting.devices.lattice import same_place
 from samedevice.linting.devices.machine import Machine
-from samedevice.linting.devices.places import Cell, Certainty, Location, resolve, unknown
+from samedevice.linting.devices.places import CPU, Cell, Certainty, Location, resolve, unknown
 from samedevice.linting.devices.values import (
     UNKNOWN,
     Either,
@@ -69,6 +69,8 @@ def move_module(
     seen.add(id(module))
     if module.place is not None:
         machine.memory.assign(module, "place", place)
+    if module.cls is not None and place != CPU:
+        machine.placed.add(id(module.cls.node))
     machine.memory.assign(module, "moved", True)
     machine.memory.assign(module, "moved_at", machine.own(node) if node is not None else None)
     for part in list(registered(module)):

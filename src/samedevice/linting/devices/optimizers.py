@@ -201,7 +201,8 @@ def _rebuilt(machine: Machine, optimizer: Optimizer) -> str | None:
         return None
     held = {inner for module, _ in optimizer.modules for inner in all_inside(module)}
     covered = {inner for other in machine.optimizers for module, _ in other.modules for inner in all_inside(module)}
-    made_by = {id(module.origin.node) for module, _ in optimizer.modules}
+    # Of what another file's code made, only the call is known that led there, and it may have made several.
+    made_by = {id(module.origin.node) for module, _ in optimizer.modules if not module.origin.foreign}
     modules = [module for module in trained.items if isinstance(module, Module)]
     for module in modules:
         rebuilt = id(module) not in covered and id(module.origin.node) in made_by
