@@ -144,6 +144,7 @@ Layer().cuda()(Typed(torch.ones(3)))
     ("to", "code"),
     [
         ("return self", "SD108"),
+        ("return Typed(self.tensor)", "SD108"),
         ("return Typed(self.tensor.to(*args))", "SD101"),
         ("return Typed(**{name: value.to(*args) for name, value in vars(self).items()})", "SD101"),
     ],

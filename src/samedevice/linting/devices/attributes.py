@@ -83,11 +83,12 @@ def read(machine: Machine, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, Accelerator) and name == "device":
         return Device(value.place)
     if isinstance(value, Optimizer) and name == "param_groups":
-        return Sequence(None, Mapping({"params": value.params}))
+        return Sequence(None, Mapping({"params": value.params}, optimizer=value))
     if isinstance(value, Optimizer) and name == "state":
         # Code that goes through the state is about to move it.
         state = OptimizerState(value, value.place)
         moves.escape(machine, value)
+        machine.memory.assign(value, "counts_on_cpu", False)
         return state
     if isinstance(value, Mapping) and name in value.attributes:
         return value.attributes[name]
@@ -255,12 +256,26 @@ def _held(machine: Machine, owner: Module | Instance, name: str, node: ast.AST) 
 
 
 def _leaves_out(cls: Class, name: str) -> bool:
-    """Whether the `to` of a class of its own says nothing of an attribute, nor goes through all of them."""
+    """Whether the `to` of a class of its own does nothing with an attribute but to hand it on as it is.
+
+    What it does with all attributes, by their names, it does with this one, too.
+    """
     found = find(cls, "to")
     if found is None or not isinstance(found[0], Function):
         return True
-    names = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(found[0].node)}
-    return not names & {name, "__dict__", "vars", "fields", "setattr", "getattr"}
+    nodes = list(ast.walk(found[0].node))
+    if any(getattr(node, "attr", getattr(node, "id", "")) in _ALL_ATTRIBUTES for node in nodes):
+        return False
+    handed_on = {
+        id(given)
+        for node in nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in (cls.node.name, "type(self)", "self.__class__")
+        for given in (*node.args, *(keyword.value for keyword in node.keywords))
+    }
+    return all(id(node) in handed_on for node in nodes if isinstance(node, ast.Attribute) and node.attr == name)
+
+
+_ALL_ATTRIBUTES = frozenset({"__dict__", "vars", "fields", "setattr", "getattr"})
 
 
 def hold(machine: Machine, container: Sequence | Mapping, held: Held) -> None:
@@ -321,6 +336,9 @@ def _write_child(machine: Machine, value: Module, position: int, new: Value) -> 
 
 
 def _write_entry(machine: Machine, value: Mapping, key: Value, new: Value, target: ast.Subscript) -> None:
+    if value.optimizer is not None and isinstance(key, Constant) and key.value == "capturable":
+        wanted = machine.own(target) if isinstance(new, Constant) and new.value is True else None
+        machine.memory.assign(value.optimizer, "capturable", wanted)
     if value.held is not None and isinstance(new, Tensor) and new.kind == "plain" and new.held is None:
         node, function = machine.own(target), machine.frame.name
         held = replace(value.held, kind="cache", node=node, function=function, foreign=machine.is_foreign)

@@ -10,9 +10,11 @@ from samedevice.linting.devices.contents import all_inside
 from samedevice.linting.devices.facts import LostLeaf, Operand, ScalerWithoutGradients, StaleParameters
 from samedevice.linting.devices.machine import Arguments, Machine
 from samedevice.linting.devices.operations import may_conflict
+from samedevice.linting.devices.places import CPU
 from samedevice.linting.devices.sequences import parameter_of
 from samedevice.linting.devices.values import (
     UNKNOWN,
+    Constant,
     Either,
     Mapping,
     Module,
@@ -44,8 +46,14 @@ def construct(machine: Machine, parent: str, name: str, arguments: Arguments, no
         name, machine.own(node), snapshots, Sequence(None, _parameter_of(params)), machine.frame.name, place
     )
     made.has_state = name != "SGD" or "momentum" in arguments.keywords
+    if any(not _is_off(arguments.keywords.get(option, Constant(False))) for option in ("capturable", "fused")):
+        made.capturable = made.node
     machine.optimizers.append(made)
     return made
+
+
+def _is_off(option: Value) -> bool:
+    return isinstance(option, Constant) and not option.value
 
 
 def _parameter_of(params: Value) -> Value:
@@ -145,6 +153,7 @@ def _check_state(machine: Machine, optimizer: Optimizer, module: Module, node: a
     if not optimizer.has_state:
         return
     now = moves.module_place(module)
+    _check_counts(machine, optimizer, module, node)
     if optimizer.place is None:
         machine.memory.assign(optimizer, "place", now)
         return
@@ -153,8 +162,35 @@ def _check_state(machine: Machine, optimizer: Optimizer, module: Module, node: a
         machine.report(node, "step", "optimizer", operands)
 
 
+_COUNTING = frozenset({"Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adadelta", "Rprop"})
+"""Count their steps in tensors on the CPU, on the device if `capturable`. Source: torch/optim/*.py, `_init_group`."""
+
+
+def _check_counts(machine: Machine, optimizer: Optimizer, module: Module, node: ast.AST) -> None:
+    """Source: torch/optim/adam.py: "If capturable=True, params and state_steps must be on supported devices"."""
+    if optimizer.name not in _COUNTING or optimizer.capturable is optimizer.node:
+        return
+    if optimizer.capturable is None:
+        machine.memory.assign(optimizer, "counts_on_cpu", True)
+    elif optimizer.counts_on_cpu:
+        machine.report(
+            node,
+            "step",
+            "optimizer",
+            [
+                Operand(optimizer, CPU, optimizer.capturable, "capturable"),
+                Operand(module, moves.module_place(module), node, "params"),
+            ],
+        )
+
+
 def loaded(machine: Machine, optimizer: Optimizer) -> None:
-    """`optimizer.load_state_dict(…)` brings the state to the parameters. Source: torch/optim/optimizer.py."""
+    """`optimizer.load_state_dict(…)` brings the state to the parameters. Source: torch/optim/optimizer.py.
+
+    All but the counts of steps: they stay where the file has them.
+    """
+    if optimizer.capturable is None:
+        machine.memory.assign(optimizer, "counts_on_cpu", True)
     if optimizer.modules and optimizer.place is not None:
         machine.memory.assign(optimizer, "place", moves.module_place(optimizer.modules[0][0]))
 

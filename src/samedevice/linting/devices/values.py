@@ -331,6 +331,8 @@ class Mapping(Value):
     """Two entries, an earlier and a later one, that are on different devices."""
     lists: bool = False
     """A defaultdict(list): each key has a list of its own."""
+    optimizer: Optimizer | None = None
+    """For one of `optimizer.param_groups`: whose it is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -356,6 +358,10 @@ class Optimizer(Value):
     has_state: bool = True
     state_node: ast.AST | None = None
     """What moved the state, where something did."""
+    counts_on_cpu: bool = False
+    """Has counted steps, or loaded how many there were, on the CPU."""
+    capturable: ast.AST | None = None
+    """What asked for the counts to be on the device: at birth, or later."""
 
 
 @dataclass(slots=True, eq=False)

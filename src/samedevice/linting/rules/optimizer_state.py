@@ -35,6 +35,14 @@ def _message(fact: Conflict, source: Source) -> str:
 def _of_optimizer(optimizer: Optimizer, fact: Conflict) -> str:
     line = wording.line(wording.line_of(optimizer.state_node or optimizer.node))
     here, there = wording.here(fact), wording.there(fact)
+    if fact.culprit.argument == "capturable":
+        return say(
+            "{line} asks {name} for `capturable`; its counts of steps are on {here}, the parameters on {there}",
+            line=wording.line(wording.line_of(fact.culprit.node)),
+            name=optimizer.name,
+            here=here,
+            there=there,
+        )
     if optimizer.state_node is not None:
         return say(
             "{name} has had its state on {here} since {line}; the parameters are on {there} now",
