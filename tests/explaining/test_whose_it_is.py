@@ -61,8 +61,32 @@ main()
 """
 MOVED = {
     "a comprehension": 'batch = {k: v.to("cuda:1") if k != "x" else v for k, v in batch.items()}',
-    "a helper": "batch = move_to(batch)",
+    "a helper of the file": "batch = as_needed(batch)",
+    "a helper from elsewhere that is told a device": "batch = elsewhere.put(batch, device)",
+    "a helper from elsewhere that says so": "batch = elsewhere.batch_to_device(batch)",
+    "a helper in capitals": "batch = elsewhere.moveToDevice(batch)",
 }
+NOT_MOVED = {
+    "a helper of the file that moves nothing": "batch = put(batch)",
+    "what is sent elsewhere": "elsewhere.send_email(batch)",
+    "a list of it": "elsewhere.to_list(batch)",
+    "what is written into it": "elsewhere.put_text(batch, 'x')",
+    "a question": "elsewhere.get_device(batch)",
+    "what is prepared": "elsewhere.prepare_data(batch)",
+}
+HELPERS = """
+import types
+device = torch.device("cuda")
+same = lambda batch, *_: batch
+elsewhere = types.SimpleNamespace(
+    put=same, batch_to_device=same, moveToDevice=same, send_email=same, to_list=same, put_text=same,
+    get_device=same, prepare_data=same,
+)
+def as_needed(batch):
+    return {key: value.to(device) if key == "mask" else value for key, value in batch.items()}
+def put(batch):
+    return dict(batch)
+"""
 
 
 @pytest.mark.parametrize("origins", [True, False])
@@ -71,9 +95,18 @@ def test_no_line_moves_an_entry_that_nothing_moved(origins, run_script):
     assert ran.finding.cause == "factory-default-device"
 
 
+def with_line(line):
+    return HELPERS + textwrap.dedent(UNMOVED).replace("    model = nn", f"    {line}\n    model = nn", 1)
+
+
 @pytest.mark.parametrize("row", MOVED)
 def test_a_line_that_moves_the_batch_is_told(row, run_script):
-    script = textwrap.dedent(UNMOVED).replace("    model = nn", f"    {MOVED[row]}\n    model = nn", 1)
-    ran = run_script("def move_to(batch): return dict(batch)\n" + script, origins=False)
+    ran = run_script(with_line(MOVED[row]), origins=False)
     assert ran.finding.cause == "nested-batch"
     assert "batch" in str(ran.finding)
+
+
+@pytest.mark.parametrize("row", NOT_MOVED)
+def test_a_line_that_moves_nothing_is_not_told(row, run_script):
+    ran = run_script(with_line(NOT_MOVED[row]), origins=False)
+    assert ran.finding.cause != "nested-batch"

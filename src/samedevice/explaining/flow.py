@@ -312,7 +312,8 @@ class _Walk:
     def _is_row(self, inside: Route, binding: Binding) -> bool:
         """Whether the loop unpacks rows of a plain list: `y` of `for x, y in data`, no better called `data[0][1]`."""
         rows = not self.route.steps and isinstance(binding.node, ast.For | ast.AsyncFor) and len(inside.steps) == 2
-        return rows and is_tensor(self.route.value) and all(type(step.owner) in (list, tuple) for step in inside.steps)
+        kinds = [type(step.owner) for step in inside.steps]
+        return rows and is_tensor(self.route.value) and all(kind is list or kind is tuple for kind in kinds)
 
     def _start(self) -> Any:
         return self.route.steps[0].owner if self.route.steps else self.route.value

@@ -12,18 +12,18 @@ from samedevice.explaining.flow import Suspect, follow, follow_route
 from samedevice.explaining.frames import UserFrame, modules_below, text_of, user_frames
 from samedevice.explaining.live import (
     device_of,
+    devices_of_parameters,
     is_parameter,
     is_tensor,
     requires_grad,
     same_storage,
     storage_key,
-    tensors_of_module,
 )
 from samedevice.explaining.made import Made, Origins
 from samedevice.explaining.making import fixed_device, is_load, sets_in_cache
 from samedevice.explaining.operands import Seen, operands_of_fault, placed
 from samedevice.explaining.replayed import in_replica, replayed_frames
-from samedevice.explaining.routes import search_all
+from samedevice.explaining.routes import Route, search, search_all
 from samedevice.explaining.sides import ON_THE_CPU_ONLY, Side, choose_side
 from samedevice.explaining.sources import read_source
 from samedevice.explaining.special import special_suspect
@@ -68,12 +68,33 @@ def gather(
         evidence.suspect = _before_copy(_wrong_one(evidence.side, suspects, frames, origins), frames, origins)
         _blame_what_flows(evidence, suspects)
         evidence.suspect = _result_itself(evidence.suspect, evidence.side, recognised)
+        evidence.suspect = _held_outside(evidence.suspect, frames)
     if evidence.suspect is not None:
         evidence.made = where_made(evidence.suspect, origins)
         evidence.root = root_made(evidence.suspect, origins)
         expected = evidence.side.expected if evidence.side is not None else ""
         evidence.discarded = discarded_move(evidence.suspect, expected, origins)
     return evidence
+
+
+def _held_outside(suspect: Suspect | None, frames: list[UserFrame]) -> Suspect | None:
+    """A layer's own `self.weight` is its caller's `self.parts[0].weight`: a plain list is why no move reached it."""
+    route = suspect.route if suspect is not None else None
+    if route is None or not route.starts_at_self or not route.steps:
+        return suspect
+    if any(step.kind not in ("submodule", "parameter", "buffer") for step in route.steps):
+        return suspect
+    module = route.steps[0].owner
+    for depth in range(len(frames) - 1, -1, -1):
+        if frames[depth].frame.f_locals.get("self") is module:
+            continue
+        found = next(search(frames[depth], lambda value: value is module), None)
+        if found is not None:
+            steps = (*found.steps, *route.steps)
+            outer = follow_route(Route(found.frame, found.base, found.scope, steps, route.value), frames, depth)
+            if outer.route is not None and outer.route.plain_container() is not None:
+                return outer
+    return suspect
 
 
 def _result_itself(suspect: Suspect | None, side: Side | None, recognised: Recognised | None) -> Suspect | None:
@@ -190,8 +211,7 @@ def _suspicion(one: Seen, suspect: Suspect | None, origins: Origins | None) -> f
 
 def _at_home(one: Seen, evidence: Evidence) -> float:
     """What speaks for an operand that is where all of the user's models are."""
-    homes = {device_of(tensor) for route in evidence.models() for _, kind, tensor in tensors_of_module(route.value)
-             if kind == "parameter"}  # fmt: skip
+    homes = {device for route in evidence.models() for device in devices_of_parameters(route.value)}
     return 1.0 if homes == {one.device} else 0.0
 
 

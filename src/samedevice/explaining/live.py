@@ -31,6 +31,7 @@ __all__ = [
     "is_parameter",
     "is_tensor",
     "module_of_class",
+    "modules_of",
     "mro_of",
     "name_of_class",
     "names_of_class",
@@ -222,16 +223,19 @@ def devices_of_parameters(module: Any) -> set[str]:
 
 def holds_module(outer: object, inner: object) -> bool:
     """Whether `inner` is `outer` or one of the modules registered below it."""
+    return outer is inner or any(module is inner for module in modules_of(outer))
+
+
+def modules_of(module: object) -> Iterator[Any]:
+    """`module` and the modules registered below it, each once."""
     seen: set[int] = set()
-    queue = [outer]
+    queue = [module]
     while queue:
-        current = queue.pop()
-        if current is inner:
-            return True
+        current = queue.pop(0)
         if id(current) not in seen and is_module(current):
             seen.add(id(current))
+            yield current
             queue.extend(child for _, child in _items(instance_dict(current).get("_modules")))
-    return False
 
 
 def instance_dict(obj: object) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def members(obj: object) -> Iterator[tuple[str, Any, Any]]:
         yield from (("item", key, value) for key, value in _first(dict.items(own[wrapped])))
         own = {name: value for name, value in own.items() if name != wrapped}
     if not is_module(obj):
-        yield from (("attribute", name, value) for name, value in _first(own.items()))
+        yield from (("attribute", name, value) for name, value in _first(own.items()) if type(name) is str)
         yield from (("attribute", name, value) for name, value in _slots(obj))
 
 
@@ -151,7 +151,7 @@ def _module_members(own: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         if is_kind(held, dict):
             yield from ((kind, name, value) for name, value in dict.items(held) if value is not None)
     for name, value in own.items():
-        if name not in _MODULE_INTERNALS and "_hooks" not in name:
+        if type(name) is str and name not in _MODULE_INTERNALS and "_hooks" not in name:
             yield "attribute", name, value
 
 

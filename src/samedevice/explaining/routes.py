@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import itertools
 import json
 import operator
 import sys
@@ -108,6 +109,15 @@ class Route:
         if len(steps) == len(self.steps):
             return self
         return Route(self.frame, self.base, self.scope, tuple(steps), self.steps[len(steps)].owner)
+
+    def plain_container(self) -> int | None:
+        """The number of the look-up that reads a list or dict kept as a plain attribute of a module, if one does."""
+        pairs = enumerate(itertools.pairwise(self.steps))
+        return next((i for i, (step, following) in pairs if _is_plain(step) and following.kind == "item"), None)
+
+
+def _is_plain(step: Step) -> bool:
+    return step.kind == "attribute" and is_module(step.owner)
 
 
 def resolve(node: ast.AST | None, frame: UserFrame) -> Route | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["DRESSINGS", "FACTORIES", "FACTS", "FROM_DATA", "LAYER_OPERATORS", "MOVES"]
+import re
+
+__all__ = ["DRESSINGS", "FACTORIES", "FACTS", "FROM_DATA", "LAYER_OPERATORS", "LOSS", "MOVES"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -43,3 +45,8 @@ LAYER_OPERATORS = _words(
     cudnn_batch_norm native_layer_norm index_select embedding lstm gru"""
 )
 """Operators that a layer calls with its own parameters."""
+
+LOSS = re.compile(
+    r"(?<![A-Za-z])loss(es)?(?![a-z])|Loss(es)?(?![a-z])|LOSS(ES)?(?![a-z])|[a-z]{3}loss$|[Cc]riterion|CRITERION"
+)
+"""A class called like a loss: `FocalLoss`, `loss_fn`, `Focalloss`, no `Glossary`, `Blossom` or `Lossless`."""

@@ -6,38 +6,33 @@ import ast
 import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
+from samedevice.explaining.diagnosing.moved_in_source import moves_in_source
+from samedevice.explaining.diagnosing.recurrent import recurrent
+from samedevice.explaining.diagnosing.second_models import is_copied, keeps_weights
 from samedevice.explaining.drawn_from import drawn_from
 from samedevice.explaining.live import (
     device_of,
     instance_dict,
+    is_kind,
     is_module,
     is_optimizer,
-    is_parameter,
     is_tensor,
+    name_of_class,
+    names_of_class,
     tensors_of_module,
 )
-from samedevice.explaining.making import factory_call
-from samedevice.explaining.reading import members
-from samedevice.explaining.routes import Route, Step, resolve, search_all
+from samedevice.explaining.reading import MISSING, item, members
+from samedevice.explaining.routes import Route, Step, search_all
 from samedevice.explaining.set_in_class import only_assignment
-from samedevice.explaining.syntax import call_name, is_move, move_calls, undressed
+from samedevice.explaining.syntax import call_name, move_calls, undressed
+from samedevice.explaining.vocabulary import LOSS
 from samedevice.explaining.where_made import default_argument
 from samedevice.texts import say, say_number
 
 __all__ = ["judge"]
 
-# Not `hidden_states`: so transformers call what goes from layer to layer.
-_HIDDEN = re.compile(r"hidden(?!_states)|\b[hc]_?[0n]\b|\b[hc]x\b|\bcell(_?state)?\b", re.I)
-_LAYER = re.compile(r"RNN|LSTM|GRU")
-_LOSS = re.compile(r"loss|criterion", re.I)
 _METRIC = re.compile(r"Metric|(^|[a-z])Meter|Score|Accura|Precision|Recall|Confusion|Average|Statistic|Evaluat|Monitor")
-_SECOND = re.compile(
-    r"(^|_)(ema|shadow|teacher|averaged?|moving_average|slow)(_|$)|^(EMA|Ema)|(Teacher|EMA)$"
-    r"|target_?(net|network|model|critic|policy|q|params|weights)",
-    re.I,
-)
 _MOST_SISTERS = 2_000
-_MOVER = re.compile(r"(^|_)(to|move|moved|send|transfer|put|cuda|gpu|device|prepare)(_|$)", re.I)
 _IN_PLACE = ("add", "sub", "mul", "div", "index_add", "scatter_add", "index_put", "copy", "maximum", "minimum")
 
 
@@ -50,7 +45,7 @@ def judge(evidence: Evidence) -> Verdict | None:
         or _drawn(evidence)
         or _accumulator(evidence)
         or _collected(evidence)
-        or _recurrent(evidence)
+        or recurrent(evidence)
         or _global(evidence)
         or _attribute(evidence)
         or _entry(evidence)
@@ -61,16 +56,13 @@ def _second_copy(evidence: Evidence) -> Verdict | None:
     """Averaged or target weights, kept beside the model by an object of their own."""
     route = evidence.suspect.route if evidence.suspect is not None else None
     home = evidence.home()
-    if route is not None and home is None and ((route.steps and _SECOND.search(route.base)) or _copies(evidence)):
-        name = route.container().text
-        return Verdict(
-            "second-model-not-moved",
-            say("{name} keeps weights of a second model, which move with no other", name=name),
-            name,
-        )
-    if route is None or home is None or is_module(home.owner) or home.kind != "attribute":
+    if route is None or (home is not None and (is_module(home.owner) or home.kind != "attribute")):
         return None
-    if not _SECOND.search(str(home.key)) and not _SECOND.search(type(home.owner).__name__):
+    if home is None:
+        kept = keeps_weights(evidence, *([route.base] if route.steps else [])) or is_copied(evidence)
+    else:
+        kept = keeps_weights(evidence, str(home.key), name_of_class(type(home.owner)))
+    if not kept:
         return None
     name = route.container().text
     return Verdict(
@@ -78,14 +70,6 @@ def _second_copy(evidence: Evidence) -> Verdict | None:
         say("{name} keeps weights of a second model, which move with no other", name=name),
         name,
     )
-
-
-def _copies(evidence: Evidence) -> bool:
-    """Whether it is a copy of a parameter, kept in a variable: taken where the model was at that time."""
-    if evidence.origins is None or evidence.made is None or evidence.made.event != "copied":
-        return False
-    source = evidence.origins.source_of(evidence.value)
-    return source is not None and is_parameter(source) and device_of(source) == evidence.expected
 
 
 def _drawn(evidence: Evidence) -> Verdict | None:
@@ -97,7 +81,7 @@ def _drawn(evidence: Evidence) -> Verdict | None:
     reason = say(
         "it is drawn from {name}: a {kind} is no module, and nothing moves it",
         name=route.text,
-        kind=type(distribution).__name__,
+        kind=name_of_class(type(distribution)),
     )
     return Verdict("plain-attribute", reason, route.text, only_assignment(step))
 
@@ -121,12 +105,9 @@ def _outlives_the_loop(evidence: Evidence) -> bool:
     suspect, frame = evidence.suspect, evidence.frame
     if suspect is None or frame is None or suspect.binding is None:
         return False
-    return any(
-        isinstance(node, ast.For | ast.While)
-        and node.lineno <= suspect.frame.line <= (node.end_lineno or 0)
-        and not node.lineno <= suspect.binding.line <= (node.end_lineno or 0)
-        for node in ast.walk(suspect.frame.source.tree)
-    )
+    bound = suspect.binding.line
+    loops = suspect.frame.source.loops_around(suspect.frame.line)
+    return any(not loop.lineno <= bound <= (loop.end_lineno or 0) for loop in loops)
 
 
 def _collected(evidence: Evidence) -> Verdict | None:
@@ -155,33 +136,6 @@ def _same_name(evidence: Evidence) -> bool:
     return first.route is not None and evidence.suspect is not None and first.route.text == evidence.suspect.name
 
 
-def _recurrent(evidence: Evidence) -> Verdict | None:
-    wrong = evidence.side.wrong if evidence.side is not None else ()
-    argument = wrong[0].argument or "" if wrong else ""
-    if argument in ("hx", "cx", "hidden") or (_calls_recurrent_layer(evidence) and not _is_first_argument(evidence)):
-        return Verdict(
-            "hidden-state", say("the recurrent state is made apart from the input and was not moved with it")
-        )
-    made = evidence.made
-    if evidence.called(_HIDDEN.pattern) and made is not None and factory_call(made.statement, made.source) is not None:
-        return Verdict("hidden-state", say("it is made as a recurrent state, and was not moved with the input"))
-    return None
-
-
-def _calls_recurrent_layer(evidence: Evidence) -> bool:
-    running = evidence.frame.running if evidence.frame is not None else None
-    callee = resolve(running.func, evidence.frame) if isinstance(running, ast.Call) and evidence.frame else None
-    return callee is not None and is_module(callee.value) and bool(_LAYER.search(type(callee.value).__name__))
-
-
-def _is_first_argument(evidence: Evidence) -> bool:
-    """Whether the wrong tensor is the layer's input, or the layer's own: anything but the state passed to it."""
-    running = evidence.frame.running if evidence.frame is not None else None
-    wrong = evidence.side.wrong if evidence.side is not None else ()
-    first = running.args[0] if isinstance(running, ast.Call) and running.args else None
-    return any(one.node is None or one.node is first for one in wrong)
-
-
 def _attribute(evidence: Evidence) -> Verdict | None:
     home = _lasting_home(evidence)
     if home is None or is_tensor(home[0].owner):
@@ -192,10 +146,11 @@ def _attribute(evidence: Evidence) -> Verdict | None:
     container = route.container().text if in_container and (walked or is_module(step.owner)) else None
     if is_module(step.owner):
         if _is_loss_alone(evidence, step.owner):
-            reason = say("the loss {kind} keeps it, and nothing moved it to the logits", kind=type(step.owner).__name__)
+            kind = name_of_class(type(step.owner))
+            reason = say("the loss {kind} keeps it, and nothing moved it to the logits", kind=kind)
             return Verdict("criterion-not-moved", reason, container)
-        if step.key in instance_dict(step.owner).get("_defaults", ()):  # so torchmetrics names what its `.to` moves
-            name = type(step.owner).__name__
+        if _is_default(step):
+            name = name_of_class(type(step.owner))
             return Verdict(
                 "metric-state", say("it is state of a {name}, and nothing moved the metric to its inputs", name=name)
             )
@@ -210,12 +165,18 @@ def _attribute(evidence: Evidence) -> Verdict | None:
     return _of_plain_object(evidence, step, container)
 
 
+def _is_default(step: Step) -> bool:
+    """Whether the owner lists it in `_defaults`, as torchmetrics does what its own `.to` moves."""
+    defaults = instance_dict(step.owner).get("_defaults")
+    return is_kind(defaults, dict) and item(defaults, step.key) is not MISSING
+
+
 def _is_loss_alone(evidence: Evidence, owner: object) -> bool:
     """Whether it is a loss that no model holds and that holds nothing where the rest is: nobody called its `.to()`.
 
     One that has nothing to show where it is may have been moved: then the source says so.
     """
-    if not _LOSS.search(type(owner).__name__):
+    if not LOSS.search(name_of_class(type(owner))):
         return False
     registered = [device_of(tensor) for _, _, tensor in tensors_of_module(owner)]
     if evidence.expected in registered or (not registered and _is_moved_in_source(evidence, owner)):
@@ -232,14 +193,14 @@ def _is_moved_in_source(evidence: Evidence, owner: object) -> bool:
             moved = undressed(call.func.value) if isinstance(call.func, ast.Attribute) else None
             if isinstance(moved, ast.Name) and (id(frame), moved.id) in names:
                 return True
-            if call_name(moved) == type(owner).__name__ if isinstance(moved, ast.Call) else False:
+            if isinstance(moved, ast.Call) and call_name(moved) == name_of_class(type(owner)):
                 return True
     return False
 
 
 def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> Verdict:
     kind = type(step.owner)
-    called = kind.__name__
+    called = name_of_class(kind)
     name = say("an {kind}", kind=called) if called[:1] in "AEIOU" else say("a {kind}", kind=called)
     if _keeps_score(kind):
         return Verdict(
@@ -247,22 +208,24 @@ def _of_plain_object(evidence: Evidence, step: Step, container: str | None) -> V
         )
     if _moves_parts(step, evidence) or _is_beside_moved(step.owner, evidence):
         return Verdict(
-            "nested-batch", say("what is beside it was moved; this {kind}'s was not", kind=kind.__name__), container
+            "nested-batch", say("what is beside it was moved; this {kind}'s was not", kind=called), container
         )
     return Verdict("plain-attribute", say("{name} is no module: nothing moves what it holds", name=name), container)
 
 
 def _keeps_score(kind: type) -> bool:
-    methods = {name for base in kind.__mro__ for name in vars(base)}
-    collects = "update" in methods and methods & {"compute", "reset", "result", "value", "summary", "mean", "get"}
-    return bool(collects) or (bool(_METRIC.search(kind.__name__)) and bool(methods & {"update", "add", "compute"}))
+    methods = names_of_class(kind)
+    if "update" in methods and methods & {"compute", "reset", "result", "value", "summary", "mean", "get"}:
+        return True
+    return _METRIC.search(name_of_class(kind)) is not None and bool(methods & {"update", "add", "compute"})
 
 
 def _moves_parts(step: Step, evidence: Evidence) -> bool:
     """Whether sister tensors were moved to where this one should be, or its class has a `.to` of its own."""
-    sisters = [value for key, value in instance_dict(step.owner).items() if key != step.key and is_tensor(value)]
-    own_move = any("to" in vars(base) or "cuda" in vars(base) for base in type(step.owner).__mro__)
-    return own_move or any(device_of(each) == evidence.expected and _was_moved(each, evidence) for each in sisters)
+    sisters = [value for key, value in instance_dict(step.owner).items() if key is not step.key and is_tensor(value)]
+    if {"to", "cuda"} & names_of_class(type(step.owner)):
+        return True
+    return any(device_of(each) == evidence.expected and _was_moved(each, evidence) for each in sisters)
 
 
 def _is_beside_moved(owner: object, evidence: Evidence) -> bool:
@@ -294,7 +257,7 @@ def _lasting_home(evidence: Evidence) -> tuple[Step, Route] | None:
 
 def _is_namespace(owner: object) -> bool:
     """A bag of values rather than an object with a behaviour: its fields are entries of a batch."""
-    return type(owner).__name__ in ("SimpleNamespace", "Namespace", "AttrDict", "EasyDict", "Munch")
+    return name_of_class(type(owner)) in ("SimpleNamespace", "Namespace", "AttrDict", "EasyDict", "Munch")
 
 
 def _global(evidence: Evidence) -> Verdict | None:
@@ -339,30 +302,10 @@ def _entry(evidence: Evidence) -> Verdict | None:
         )
         return Verdict("nested-batch", reason)
     if evidence.made is not None and not evidence.made.recorded and suspect.binding is not None and not sisters:
-        if not _moves_in_source(route):
+        if not moves_in_source(route):
             return None
         return Verdict("nested-batch", say("the line that moves {name} does not reach it", name=route.base))
     return None
-
-
-def _moves_in_source(route: Route) -> bool:
-    """Whether the function moves what the variable is called, or what it takes out of it, or hands it to a mover."""
-    scope = route.frame.definition or route.frame.source.tree
-    names = {route.base}
-    for node in ast.walk(scope):
-        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and names & _names_in(node.iter):
-            names |= _names_in(node.target)
-    for call in ast.walk(scope):
-        if isinstance(call, ast.Call):
-            given = [call.func.value] if isinstance(call.func, ast.Attribute) and is_move(call) else []
-            given += [*call.args, *(word.value for word in call.keywords)] if _MOVER.search(call_name(call)) else []
-            if any(names & _names_in(undressed(node)) for node in given):
-                return True
-    return False
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def _was_moved(sister: object, evidence: Evidence) -> bool:

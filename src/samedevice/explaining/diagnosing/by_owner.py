@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
+from samedevice.explaining.diagnosing.second_models import is_called_second
 from samedevice.explaining.flow import Suspect, follow_route
 from samedevice.explaining.live import (
     devices_of_parameters,
@@ -20,17 +20,15 @@ from samedevice.explaining.live import (
     parameters_of_module,
     requires_grad,
 )
+from samedevice.explaining.made import Made
 from samedevice.explaining.making import makes_module
 from samedevice.explaining.routes import Route, Step, search
+from samedevice.explaining.set_in_class import only_assignment
+from samedevice.explaining.vocabulary import LOSS
 from samedevice.explaining.where_made import in_source
 from samedevice.texts import listed, say
 
 __all__ = ["judge"]
-
-_SECOND = re.compile(
-    r"teacher|ema|target|momentum|slow|ref(erence)?_?(model|net)|discriminator|critic|(^|_)D$|frozen", re.I
-)
-_LOSS = re.compile(r"loss|criterion", re.I)
 
 
 def judge(evidence: Evidence) -> Verdict | None:
@@ -92,7 +90,7 @@ def _criterion(route: Route) -> Verdict | None:
         owners.append(route.value)
     for owner in owners:
         kind = name_of_class(type(owner))
-        if module_of_class(type(owner)) == "torch.nn.modules.loss" or _LOSS.search(kind):
+        if module_of_class(type(owner)) == "torch.nn.modules.loss" or LOSS.search(kind):
             return Verdict(
                 "criterion-not-moved", say("it belongs to the loss {kind}, which was never moved", kind=kind)
             )
@@ -111,29 +109,27 @@ def _made_in_forward(evidence: Evidence, route: Route) -> Verdict | None:
 
 def _hidden_in_container(evidence: Evidence, route: Route) -> Verdict | None:
     """A module or parameter in a plain list or dict of a module: `Module.to` does not see it."""
-    steps = route.steps
-    for index, step in enumerate(steps):
-        if step.kind != "attribute" or not is_module(step.owner) or index + 1 >= len(steps):
-            continue
-        if steps[index + 1].kind != "item":
-            continue
-        name = Route(route.frame, route.base, route.scope, steps[: index + 1], None).text
-        if _is_second(str(step.key), evidence.value, steps[index + 2 :]):
-            return Verdict(
-                "second-model-not-moved",
-                say("{name} holds models of their own, out of reach of `.to()`", name=name),
-                name,
-            )
-        return Verdict(
-            "plain-container",
-            say("{name} is a plain container, so `.to()` of the module does not reach it", name=name),
-            name,
-        )
-    return None
+    index = route.plain_container()
+    if index is None:
+        return None
+    step = route.steps[index]
+    name = Route(route.frame, route.base, route.scope, route.steps[: index + 1], None).text
+    if _is_second(str(step.key), evidence.value, route.steps[index + 2 :]):
+        reason = say("{name} holds models of their own, out of reach of `.to()`", name=name)
+        return Verdict("second-model-not-moved", reason, name)
+    reason = say("{name} is a plain container, so `.to()` of the module does not reach it", name=name)
+    return Verdict("plain-container", reason, name, _where_filled(step, evidence.made))
+
+
+def _where_filled(step: Step, made: Made | None) -> Made | None:
+    """The line that fills the container, where the recorded one is inside the class of what it holds."""
+    around = made.source.class_at(made.line) if made is not None else None
+    inside = around is not None and around.name != name_of_class(type(step.owner))
+    return only_assignment(step) if inside else None
 
 
 def _is_second(name: str, value: object, rest: tuple[Step, ...]) -> bool:
-    if _SECOND.search(name):
+    if is_called_second(name):
         return True
     module = value if is_module(value) else next((step.owner for step in rest if is_module(step.owner)), None)
     parameters = parameters_of_module(module)

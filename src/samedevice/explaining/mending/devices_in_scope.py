@@ -10,12 +10,14 @@ from samedevice.explaining.flow import binding_of
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import (
     device_of,
+    devices_of_parameters,
     instance_dict,
     is_module,
     is_parameter,
     is_tensor,
+    module_of_class,
+    name_of_class,
     shape_of,
-    tensors_of_module,
 )
 from samedevice.explaining.making import fixed_device
 from samedevice.explaining.operands import leaves
@@ -25,7 +27,6 @@ from samedevice.explaining.syntax import bindings_of
 
 __all__ = ["device_in_frame", "device_in_source", "device_of_neighbour", "is_device", "moves_by_cuda", "written_device"]
 
-_MODULE, _NAME = type.__dict__["__module__"], type.__dict__["__name__"]
 _NAMES = ("device", "dev", "DEVICE", "target_device", "gpu")
 
 
@@ -123,7 +124,7 @@ def written_device(frame: UserFrame, expected: str) -> str | None:
 
 def _is_there(module: Any, expected: str) -> bool:
     """Whether all parameters are there: of a module in parts, the first says nothing about the others."""
-    return {device_of(tensor) for _, kind, tensor in tensors_of_module(module) if kind == "parameter"} == {expected}
+    return devices_of_parameters(module) == {expected}
 
 
 def device_in_source(source: Source, line: int) -> str | None:
@@ -227,8 +228,7 @@ def _of_module(frame: UserFrame, expected: str) -> str | None:
     owner = frame.frame.f_locals.get("self")
     if not is_module(owner):
         return None
-    devices = {device_of(tensor) for _, kind, tensor in tensors_of_module(owner) if kind == "parameter"}
-    return "next(self.parameters()).device" if devices == {expected} else None
+    return "next(self.parameters()).device" if devices_of_parameters(owner) == {expected} else None
 
 
 def _of_self(function: Function, line: int) -> str | None:
@@ -250,7 +250,7 @@ def is_device(value: Any, expected: str) -> bool:
 
 def _is_torch_device(value: Any) -> bool:
     """Told by the names of its class: in a simulation `torch.device` is a stand-in, and its devices are real ones."""
-    return (_MODULE.__get__(type(value)), _NAME.__get__(type(value))) == ("torch", "device")
+    return (module_of_class(type(value)), name_of_class(type(value))) == ("torch", "device")
 
 
 def _is_bound(frame: UserFrame, name: str, line: int) -> bool:

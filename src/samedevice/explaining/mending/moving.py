@@ -277,8 +277,9 @@ def on_cpu(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | Non
 
 def _is_list_of_tensors(node: ast.expr, frame: UserFrame) -> bool:
     route = resolve(node, frame)
-    parts = route.value if route is not None and type(route.value) in (list, tuple) else ()
-    return bool(parts) and all(is_tensor(part) for part in parts)
+    if route is None or not (type(route.value) is list or type(route.value) is tuple):
+        return False
+    return bool(route.value) and all(is_tensor(part) for part in route.value)
 
 
 def _is_tensor_itself(node: ast.expr, frame: UserFrame) -> bool:
