@@ -47,7 +47,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["call", "evaluate_call", "nested_frame", "run_function"]
+__all__ = ["call", "discarded", "evaluate_call", "nested_frame", "run_function"]
 
 
 def evaluate_call(machine: Machine, node: ast.Call) -> Value:
@@ -125,7 +125,7 @@ def _call_method(machine: Machine, method: Method, arguments: Arguments, node: a
     if isinstance(receiver, Class) and method.name == "apply":
         return _apply_autograd(machine, receiver, arguments, node)
     if isinstance(receiver, Method) and receiver.name.startswith("super:") and machine.frame.cls is not None:
-        return call_super(machine, receiver.receiver, machine.frame.cls, method.name, arguments, node)
+        return _call_super(machine, receiver.receiver, machine.frame.cls, method.name, arguments, node)
     if isinstance(receiver, Accelerator):
         return accelerate.method(machine, receiver, method.name, arguments, node)
     if isinstance(receiver, command_line.Parser):
@@ -186,7 +186,7 @@ def _super(machine: Machine) -> Value:
     return Method(frame.receiver, f"super:{frame.cls.node.name}")
 
 
-def call_super(machine: Machine, receiver: Value, cls: Class, name: str, arguments: Arguments, node: ast.AST) -> Value:
+def _call_super(machine: Machine, receiver: Value, cls: Class, name: str, arguments: Arguments, node: ast.AST) -> Value:
     """`super().name(…)`."""
     for base in cls.bases:
         found = attributes.find(base, name) if isinstance(base, Class) else None
@@ -326,7 +326,7 @@ def _assign_fields(machine: Machine, cls: Class, made: Value, arguments: Argumen
     """The constructor of a dataclass or NamedTuple: its annotated names, in order."""
     if not isinstance(made, Instance | Module):
         return
-    fields = field_names(cls)
+    fields = _field_names(cls)
     for name, value in zip(fields, arguments.positional, strict=False):
         machine.memory.write(made.attributes, name, value)
     for name, value in arguments.keywords.items():
@@ -334,9 +334,9 @@ def _assign_fields(machine: Machine, cls: Class, made: Value, arguments: Argumen
             machine.memory.write(made.attributes, name, value)
 
 
-def field_names(cls: Class) -> list[str]:
+def _field_names(cls: Class) -> list[str]:
     """The annotated names of a class and its bases, bases first."""
-    inherited = [name for base in reversed(cls.bases) if isinstance(base, Class) for name in field_names(base)]
+    inherited = [name for base in reversed(cls.bases) if isinstance(base, Class) for name in _field_names(base)]
     own = [
         part.target.id
         for part in cls.node.body

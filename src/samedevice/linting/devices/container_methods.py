@@ -88,7 +88,7 @@ def _inside(other: Sequence) -> list[Value]:
     return list(other.apart) if other.apart is not None else [other.element]
 
 
-def two_apart(values: list[Value]) -> tuple[Tensor, Tensor] | None:
+def _two_apart(values: list[Value]) -> tuple[Tensor, Tensor] | None:
     """Two tensors of a list that are certainly on different devices, or None."""
     tensors = [value for value in values if isinstance(value, Tensor)]
     for first, second in itertools.pairwise(tensors):
@@ -102,7 +102,7 @@ def _add(machine: Machine, receiver: Sequence, values: list[Value]) -> None:
     element = join_all(values) if before == () else join_all([receiver.element, *values])
     items = (*before, *values) if before is not None and machine.loops == receiver.loops and len(before) < 16 else None
     if receiver.apart is None:
-        machine.memory.assign(receiver, "apart", two_apart([receiver.element, *values]))
+        machine.memory.assign(receiver, "apart", _two_apart([receiver.element, *values]))
     machine.memory.assign(receiver, "items", items)
     machine.memory.assign(receiver, "element", element)
     if receiver.held is not None:

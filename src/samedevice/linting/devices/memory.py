@@ -9,7 +9,7 @@ from samedevice.linting.devices.lattice import join
 from samedevice.linting.devices.places import Cell, Place, unknown
 from samedevice.linting.devices.values import UNKNOWN, Value
 
-__all__ = ["Memory", "Writes"]
+__all__ = ["Memory", "Writes", "materially_changed"]
 
 _MISSING: Any = object()
 

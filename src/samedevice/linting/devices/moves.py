@@ -22,7 +22,17 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["escape", "module_place", "move", "move_module", "moved_tensor", "place_of", "registered"]
+__all__ = [
+    "escape",
+    "has_parameters",
+    "module_place",
+    "move",
+    "move_module",
+    "moved_tensor",
+    "note_elsewhere",
+    "place_of",
+    "registered",
+]
 
 
 def place_of(tensor: Tensor) -> Location | None:

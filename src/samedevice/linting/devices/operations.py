@@ -23,7 +23,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["as_tensor", "combine", "index", "tensors_in"]
+__all__ = ["as_tensor", "combine", "index", "link", "may_conflict", "sources_of", "store", "tensors_in"]
 
 Argument = tuple[Value, ast.AST, str]
 """A value, the expression that gave it, and PyTorch's name for the argument."""

@@ -25,7 +25,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["construct", "step"]
+__all__ = ["construct", "loaded", "note_backward", "step", "step_scaled"]
 
 _STATE_AT_BIRTH = frozenset({"Adagrad"})
 """Allocate their state when they are built, where the parameters are then. Source: torch/optim/adagrad.py."""

@@ -24,7 +24,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["LONGEST", "element_of", "item_of", "sequence", "unpack"]
+__all__ = ["LONGEST", "element_of", "item_of", "parameter_of", "part_of", "sequence", "unpack"]
 
 LONGEST = 256
 """Items of a list that is put together from others and still known one by one."""

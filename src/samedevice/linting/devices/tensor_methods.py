@@ -35,7 +35,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["call", "names_device", "target_of"]
+__all__ = ["call", "cuda_index", "names_device", "scalar_after", "target_of"]
 
 
 def call(machine: Machine, tensor: Tensor, name: str, arguments: Arguments, node: ast.AST) -> Value:

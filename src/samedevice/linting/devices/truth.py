@@ -24,7 +24,7 @@ from samedevice.linting.devices.values import (
     Value,
 )
 
-__all__ = ["compare", "of_value", "truth"]
+__all__ = ["compare", "is_instance", "is_on", "of_value", "truth"]
 
 
 def truth(machine: Machine, node: ast.expr) -> bool | None:
