@@ -5,12 +5,9 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.flow import Suspect
-from samedevice.explaining.live import (
-    instance_dict,
-    is_module,
-    is_tensor,
-)
+from samedevice.explaining.live import instance_dict, is_module, is_tensor
 from samedevice.explaining.made import Made, Origins
+from samedevice.explaining.operands import moved_to
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import is_discarded_move, is_forgotten_move, move_calls
@@ -34,12 +31,19 @@ def discarded_move(suspect: Suspect, expected: str, origins: Origins | None) -> 
     for origin in reversed(
         origins.moves_of(suspect.value) if origins is not None and suspect.value is not None else ()
     ):
+        if not _is_where(origin.device, expected):
+            continue
         source = read_source(origin.file)
         statement = source.statement_at(origin.line)
         dropped = is_discarded_move(statement) or forgetting_loop(source, statement)
         if dropped is not None or _sets_shadowed_entry(statement, suspect):
             return Made(origin.file, origin.line, origin.function, "moved", origin.operation, True)
-    return _discarded_in_source(suspect) or _shadowed_in_source(suspect)
+    return _discarded_in_source(suspect, expected) or _shadowed_in_source(suspect, expected)
+
+
+def _is_where(device: str, expected: str) -> bool:
+    """Whether a move to `device` would have brought it to where it should be; one to an unknown place may have."""
+    return not device or not expected or device in (expected, expected.partition(":")[0])
 
 
 def forgetting_loop(source: Source, statement: ast.stmt | None) -> ast.For | ast.AsyncFor | None:
@@ -50,7 +54,7 @@ def forgetting_loop(source: Source, statement: ast.stmt | None) -> ast.For | ast
     return None
 
 
-def _discarded_in_source(suspect: Suspect) -> Made | None:
+def _discarded_in_source(suspect: Suspect, expected: str) -> Made | None:
     """A line that is only a move of the same expression, or of the object that holds it, before it was used."""
     for frame, text in [(suspect.frame, suspect.name), *suspect.aliases]:
         scope = frame.definition or frame.source.tree
@@ -59,7 +63,7 @@ def _discarded_in_source(suspect: Suspect) -> Made | None:
             if call is None or not isinstance(call.func, ast.Attribute) or call.lineno > frame.line:
                 continue
             moved = resolve(call.func.value, frame)
-            if moved is not None and is_module(moved.value):
+            if (moved is not None and is_module(moved.value)) or not _is_where(moved_to(call, frame), expected):
                 continue  # a module moves in place
             if _is_or_begins(frame.source.text_of(call.func.value), text):
                 return Made(frame.file, call.lineno, frame.function)
@@ -82,7 +86,7 @@ def _sets_shadowed_entry(statement: ast.stmt | None, suspect: Suspect) -> bool:
     )
 
 
-def _shadowed_in_source(suspect: Suspect) -> Made | None:
+def _shadowed_in_source(suspect: Suspect, expected: str) -> Made | None:
     holder = suspect.holder
     if holder is None or holder.kind != "item" or type(holder.key) is not str:
         return None
@@ -90,6 +94,8 @@ def _shadowed_in_source(suspect: Suspect) -> Made | None:
     if not is_tensor(instance_dict(owner).get(holder.key)):
         return None
     for node in ast.walk(suspect.frame.source.tree):
-        if isinstance(node, ast.stmt) and _sets_shadowed_entry(node, suspect) and any(True for _ in move_calls(node)):
+        if not isinstance(node, ast.stmt) or not _sets_shadowed_entry(node, suspect):
+            continue
+        if any(_is_where(moved_to(call, suspect.frame), expected) for call in move_calls(node)):
             return Made(suspect.frame.file, node.lineno, suspect.frame.function)
     return None

@@ -30,6 +30,7 @@ __all__ = [
     "is_optimizer",
     "is_parameter",
     "is_tensor",
+    "is_torch_device",
     "module_of_class",
     "modules_of",
     "mro_of",
@@ -115,6 +116,11 @@ def is_optimizer(obj: object) -> bool:
 def is_generator(obj: object) -> bool:
     """Whether `obj` is a `torch.Generator`."""
     return is_instance(obj, "torch", "Generator")
+
+
+def is_torch_device(obj: object) -> bool:
+    """Whether `obj` is a `torch.device`, told by names: in a simulation that is a stand-in for the real class."""
+    return (module_of_class(type(obj)), name_of_class(type(obj))) == ("torch", "device")
 
 
 def device_of(obj: Any) -> str:

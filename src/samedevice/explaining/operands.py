@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 from samedevice.explaining.frames import UserFrame
 from samedevice.explaining.live import (
     device_of,
-    is_instance,
     is_module,
     is_tensor,
+    is_torch_device,
     same_storage,
     storage_key,
     tensors_of_module,
@@ -24,10 +24,10 @@ from samedevice.explaining.live import (
 from samedevice.explaining.making import makes_elsewhere, written_shape
 from samedevice.explaining.reading import is_container, members
 from samedevice.explaining.routes import Route, Step, resolve, search, value_of
-from samedevice.explaining.syntax import arguments_of, is_move, lenders, moved_device, undressed
+from samedevice.explaining.syntax import arguments_of, call_name, is_move, lenders, moved_device, undressed
 from samedevice.faults import Fault
 
-__all__ = ["Seen", "device_of_route", "find_inside", "leaves", "lending", "operands_of_fault", "placed"]
+__all__ = ["Seen", "device_of_route", "find_inside", "leaves", "lending", "moved_to", "operands_of_fault", "placed"]
 
 _Argument: TypeAlias = "tuple[str | None, ast.expr]"
 """Keyword or None, and expression."""
@@ -104,22 +104,25 @@ def lending(node: ast.AST, frame: UserFrame) -> Iterator[Route]:
     if not is_move(node):
         yield from leaves(node, frame, lending)
         return
-    target = _moved_to(node, frame)
+    target = moved_to(node, frame)
     for leaf in leaves(node.func, frame):
         if target and device_of_route(leaf).startswith(target):
             yield leaf
 
 
-def _moved_to(move: ast.Call, frame: UserFrame) -> str:
+def moved_to(move: ast.Call, frame: UserFrame) -> str:
     """The device of a move, or its kind alone; "" where it is unknown without running code."""
     name = move.func.attr if isinstance(move.func, ast.Attribute) else ""
     argument = moved_device(move)
     if argument is None:
         return name if name != "to" else ""
+    if isinstance(argument, ast.Call) and call_name(argument) == "device" and 0 < len(argument.args) < 3:
+        kind, *index = (value_of(part, frame) for part in argument.args)
+        return ":".join(map(str, (kind, *index))) if type(kind) is str and all(type(i) is int for i in index) else ""
     value = value_of(argument, frame)
     if type(value) is int:
         return f"{'cuda' if name == 'to' else name}:{value}"
-    return value if type(value) is str else str(value) if is_instance(value, "torch", "device") else ""
+    return value if type(value) is str else str(value) if is_torch_device(value) else ""
 
 
 def device_of_route(route: Route) -> str:
@@ -249,7 +252,7 @@ def _is_tensor(node: ast.expr, frame: UserFrame) -> bool:
 
 
 def _could_be(node: ast.expr, one: Seen, frame: UserFrame) -> bool:
-    if isinstance(node, ast.Call) and is_move(node) and (target := _moved_to(node, frame)):
+    if isinstance(node, ast.Call) and is_move(node) and (target := moved_to(node, frame)):
         return one.device.startswith(target)
     if makes_elsewhere(undressed(node), one.device, frame.source) or written_shape(node) not in (None, one.shape):
         return False

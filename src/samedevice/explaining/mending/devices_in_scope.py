@@ -15,8 +15,7 @@ from samedevice.explaining.live import (
     is_module,
     is_parameter,
     is_tensor,
-    module_of_class,
-    name_of_class,
+    is_torch_device,
     shape_of,
 )
 from samedevice.explaining.making import fixed_device
@@ -242,15 +241,10 @@ def _of_self(function: Function, line: int) -> str | None:
 
 def is_device(value: Any, expected: str) -> bool:
     """Whether `value`, a string or a `torch.device`, names the device `expected`; "cuda" names the first one."""
-    if type(value) is not str and not _is_torch_device(value):
+    if type(value) is not str and not is_torch_device(value):
         return False
     text = str(value)
     return text == expected or (":" not in text and expected == f"{text}:0")
-
-
-def _is_torch_device(value: Any) -> bool:
-    """Told by the names of its class: in a simulation `torch.device` is a stand-in, and its devices are real ones."""
-    return (module_of_class(type(value)), name_of_class(type(value))) == ("torch", "device")
 
 
 def _is_bound(frame: UserFrame, name: str, line: int) -> bool:
