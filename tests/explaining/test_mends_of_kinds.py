@@ -12,6 +12,31 @@ from samedevice.explaining.mending.mend import _SENTENCES
 
 # Each script, and the lines that the mend puts there, in their order.
 MENDS = {
+    "a list of dicts whose keys hold other words": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+            def forward(self, xs, rows):
+                losses = []
+                for y, row in zip(self.fc(torch.stack(xs)), rows):
+                    losses.append((y - row["wavelength"]).abs().sum())
+                return torch.stack(losses).sum()
+
+        device = torch.device("cuda")
+        net = Net().to(device)
+        xs = [torch.rand(2) for _ in range(2)]
+        rows = [{"wavelength": torch.rand(2), "valid": torch.ones(2)} for _ in range(2)]
+        for _ in range(2):
+            xs = [x.to(device) for x in xs]
+            net(xs, rows).backward()
+        """,
+        [
+            "rows = [{k: v.to(device) for k, v in t.items()} for t in rows]",
+        ],
+    ),
     "a buffer written over several lines, with comments and spaces in its texts": (
         """
         class Net(nn.Module):

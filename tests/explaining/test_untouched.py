@@ -51,6 +51,16 @@ class OddDict(dict):
     __bool__ = _hook("dict __bool__", lambda self: False)
 
 
+class OddList(list):
+    """A list whose elements are its own business."""
+
+    for _name in ("__contains__", "__getitem__", "__iter__", "__len__", "index", "count"):
+        locals()[_name] = _hook(f"list {_name}", getattr(list, _name))
+    __bool__ = _hook("list __bool__", lambda self: False)
+    __eq__ = _hook("list __eq__", lambda self, other: False)
+    __hash__ = _hook("list __hash__", object.__hash__)
+
+
 class Name(str):
     """A key that compares in its own way."""
 
@@ -220,6 +230,128 @@ SCRIPTS = {
         batch.x + batch.mask
         """,
     ),
+    "results in a list of its own kind": (
+        "numpy-on-cuda",
+        """
+        import numpy as np
+        losses = OddList([torch.ones(3).cuda(), torch.ones(3).cuda()])
+        np.array(losses)
+        """,
+    ),
+    "rows of a list of its own kind": (
+        "input-not-moved",
+        """
+        net = nn.Linear(2, 2).cuda()
+        rows = OddList([OddDict(x=torch.arange(2.0).sqrt(), y=3)])
+        for row in rows:
+            net(row["x"])
+        """,
+    ),
+    "an entry under a key of its own kind": (
+        "nested-batch",
+        """
+        batch = {Name("x"): torch.ones(2).cuda(), Name("mask"): torch.ones(2), Odd(): 3}
+        x, mask = list(batch.values())[:2]
+        def use(batch):
+            for key in batch:
+                x + batch[key]
+        use(batch)
+        """,
+    ),
+    "a cache that is filled once": (
+        "stale-cache",
+        """
+        class Net(Odd, nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.mask = nn.Linear(2, 2), None
+            def forward(self, x):
+                if self.mask is None:
+                    self.mask = torch.ones(2, device=x.device)
+                return self.fc(x) * self.mask
+        net = Net()
+        net(torch.ones(2, 2))
+        net.cuda()(torch.ones(2, 2).cuda())
+        """,
+    ),
+    "a generator of another device": (
+        "generator-device",
+        """
+        class Sampler(Odd):
+            def __init__(self):
+                self.generator = torch.Generator()
+        sampler = Sampler()
+        torch.randn(3, generator=sampler.generator, device="cuda")
+        """,
+    ),
+    "lengths in an object": (
+        "lengths-must-be-cpu",
+        """
+        class Batch(Odd):
+            def __init__(self):
+                self.x, self.lengths = torch.ones(2, 3, 4).cuda(), torch.tensor([3, 2]).cuda()
+        batch = Batch()
+        nn.utils.rnn.pack_padded_sequence(batch.x, batch.lengths, batch_first=True)
+        """,
+    ),
+    "a distribution": (
+        "plain-attribute",
+        """
+        class Net(Odd, nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+                self.prior = torch.distributions.Normal(torch.zeros(2), torch.ones(2))
+            def forward(self, x):
+                return self.prior.log_prob(self.fc(x))
+        Net().cuda()(torch.ones(2, 2).cuda())
+        """,
+    ),
+    "a dropped move of an entry": (
+        "result-discarded",
+        """
+        class Batch(Odd):
+            def __init__(self):
+                self.parts = OddList([torch.ones(2)])
+        batch = Batch()
+        batch.parts[0].cuda()
+        torch.ones(2).cuda() + batch.parts[0]
+        """,
+    ),
+    "a layer replaced after the move": (
+        "model-not-moved",
+        """
+        class Net(Odd, nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
+            def forward(self, x):
+                return self.second(self.first(x))
+        net = Net().cuda()
+        net.second = nn.Linear(2, 2)
+        net(torch.ones(2, 2).cuda())
+        """,
+    ),
+    "an optimizer's own state": (
+        "optimizer-state",
+        """
+        class Net(Odd, nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+            def forward(self, x):
+                return self.fc(x)
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        def step(x):
+            net(x).sum().backward()
+            optimizer.step()
+        step(torch.ones(2, 2))
+        net.cuda()
+        optimizer.zero_grad()
+        step(torch.ones(2, 2).cuda())
+        """,
+    ),
     "an optimizer's state": (
         "optimizer-state",
         """
@@ -242,7 +374,7 @@ SCRIPTS = {
 @pytest.fixture
 def odd(monkeypatch):
     module = types.ModuleType("odd")
-    module.Odd, module.OddDict, module.Name = Odd, OddDict, Name
+    vars(module).update(Odd=Odd, OddDict=OddDict, OddList=OddList, Name=Name)
     monkeypatch.setitem(sys.modules, "odd", module)
     asked.clear()
     yield asked
@@ -253,7 +385,7 @@ def odd(monkeypatch):
 @pytest.mark.parametrize("case", SCRIPTS)
 def test_nothing_of_the_user_s_is_asked(case, origins, run_script, odd):
     cause, script = SCRIPTS[case]
-    lines = ["from odd import Name, Odd, OddDict", *script.strip("\n").splitlines()]
+    lines = ["from odd import Name, Odd, OddDict, OddList", *script.strip("\n").splitlines()]
     ran = run_script("\n".join(line.removeprefix(" " * 8) for line in lines), "cuda:1", origins=origins)
     assert ran.finding is not None, ran.error
     assert (ran.finding.cause, odd) == (cause, [])

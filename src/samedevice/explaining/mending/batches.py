@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from samedevice.explaining.diagnosing.evidence import Evidence
@@ -10,11 +9,13 @@ from samedevice.explaining.live import device_of, is_tensor
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
 from samedevice.explaining.mending.edits import as_fix, insert_before
 from samedevice.explaining.routes import Route
+from samedevice.explaining.words import words_of
 from samedevice.findings import Fix
 
 __all__ = ["moved_whole"]
 
-_STAYS = re.compile(r"len|size|name|path|id$", re.I)
+_STAYS = frozenset({"len", "lens", "length", "lengths", "size", "sizes", "name", "names", "path", "paths", "id", "ids"})
+"""Words of what often has to stay on the CPU, or may not be moved for another reason."""
 
 
 def moved_whole(evidence: Evidence) -> Fix | None:
@@ -47,7 +48,7 @@ def _moved(route: Route, device: str) -> str | None:
     if len(owners) == 1 and _all_on(rows, device):
         return f"{name} = [{letter}.to({{device}}) for {letter} in {name}]"
     if len(owners) == 2 and all(type(row) is dict and _all_on(list(row.values()), device) for row in rows):
-        if any(_STAYS.search(str(key)) for row in rows for key in row):
+        if any(type(key) is str and _STAYS & set(words_of(key)) for row in rows for key in row):
             return None
         return f"{name} = [{{{{k: v.to({{device}}) for k, v in {letter}.items()}}}} for {letter} in {name}]"
     return None

@@ -10,7 +10,7 @@ from samedevice.explaining.live import gradient_of, instance_dict, is_optimizer,
 from samedevice.explaining.made import Made
 from samedevice.explaining.mending.devices_in_scope import device_in_frame
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, replace_node, with_keyword
-from samedevice.explaining.reading import attribute
+from samedevice.explaining.reading import attribute, item, members
 from samedevice.explaining.routes import resolve, search
 from samedevice.explaining.syntax import arguments_of, call_name, keyword
 from samedevice.findings import Fix
@@ -42,7 +42,7 @@ def _beginning_with(evidence: Evidence) -> Fix | None:
     place = found.partition(":")[2]
     for route in evidence.models():
         ids = instance_dict(route.value).get("device_ids")
-        if type(ids) is not list or not place.isdigit() or int(place) not in ids:
+        if type(ids) is not list or any(type(each) is not int for each in ids) or place not in map(str, ids):
             continue
         calls = [
             node for node in ast.walk(route.frame.source.tree) if isinstance(node, ast.Call)
@@ -71,8 +71,8 @@ def stepped_with_gradients(evidence: Evidence, verdict: Verdict, made: Made | No
 
 
 def _has_gradients(optimizer: object) -> bool:
-    groups = attribute(optimizer, "param_groups")
-    parameters = [each for group in groups if type(group) is dict for each in group.get("params", ())]
+    groups = [group for _, _, group in members(attribute(optimizer, "param_groups"))]
+    parameters = [each for group in groups for _, _, each in members(item(group, "params"))]
     return any(is_tensor(each) and gradient_of(each) is not None for each in parameters)
 
 
