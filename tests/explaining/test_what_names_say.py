@@ -151,6 +151,24 @@ CASES = {
         main()
         """,
     ),
+    "a state that a layer of one's own hands back": (
+        "hidden-state",
+        """
+        class CharNet(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.outer = nn.Linear(6, 3), nn.Linear(6, 3)
+            def forward(self, x, hidden):
+                both = torch.cat((x, hidden), 1)
+                hidden = self.inner(both)
+                return self.outer(both), hidden
+        def main():
+            net = CharNet().cuda()
+            hidden = torch.zeros(1, 3)
+            output, next_hidden = net(torch.ones(1, 3).cuda(), hidden)
+        main()
+        """,
+    ),
     "a total in an asynchronous loop": (
         "metric-state",
         """
@@ -174,3 +192,26 @@ def test_the_cause(case, origins, run_script):
     ran = run_script(script, "cuda:1", origins=origins)
     assert ran.finding is not None, ran.error
     assert ran.finding.cause == cause
+
+
+@pytest.mark.parametrize("origins", [True, False], ids=["recorded", "bare"])
+def test_what_no_layer_hands_back_is_no_state(origins, run_script):
+    ran = run_script(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 3)
+            def forward(self, x, hidden):
+                hidden = hidden.bool()
+                return self.fc(x) * hidden
+        def main():
+            net = Net().cuda()
+            hidden = torch.ones(1, 3)
+            return net(torch.ones(1, 3).cuda(), hidden)
+        main()
+        """,
+        "cuda:1",
+        origins=origins,
+    )
+    assert ran.finding.cause != "hidden-state"

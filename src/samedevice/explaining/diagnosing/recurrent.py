@@ -9,6 +9,8 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.live import is_module, modules_of, name_of_class
 from samedevice.explaining.making import factory_call
 from samedevice.explaining.routes import resolve
+from samedevice.explaining.sources import Function
+from samedevice.explaining.syntax import bindings_of
 from samedevice.texts import say
 
 __all__ = ["recurrent"]
@@ -61,11 +63,13 @@ def _is_carried(evidence: Evidence) -> bool:
     """Whether a line gives the name what it computes of it: `y, h = cell(x, h)`, `h = torch.tanh(self.w(h) + x)`."""
     suspect = evidence.suspect
     names = [(suspect.frame, suspect.name), *suspect.aliases] if suspect is not None else []
-    return any(
-        isinstance(node, ast.Assign) and _carries(node, name)
-        for frame, name in names
-        for node in ast.walk(frame.definition or frame.source.tree)
-    )
+    for frame, name in names:
+        nodes = list(ast.walk(frame.definition or frame.source.tree))
+        if any(isinstance(node, ast.Assign) and _carries(node, name) for node in nodes):
+            return True
+        if frame.definition is not None and _is_handed_back(frame.definition, name):
+            return True
+    return False
 
 
 def _carries(node: ast.Assign, name: str) -> bool:
@@ -74,6 +78,17 @@ def _carries(node: ast.Assign, name: str) -> bool:
     calls = [call for call in ast.walk(node.value) if isinstance(call, ast.Call)]
     given = [part for call in calls for part in (*call.args, *(word.value for word in call.keywords))]
     return any(_is_named(inner, name) for part in given for inner in ast.walk(part))
+
+
+def _is_handed_back(function: Function, name: str) -> bool:
+    """Whether a function gives its parameter a new value and returns that: `h = self.inner(both); return y, h`."""
+    arguments = function.args
+    if name not in [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]:
+        return False
+    if not any(isinstance(binding.value, ast.Call) for binding in bindings_of(name, function)):
+        return False
+    returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+    return any(_is_named(part, name) for value in returned for part in _of(value))
 
 
 def _of(target: ast.expr) -> list[ast.expr]:
