@@ -153,11 +153,11 @@ def result_devices(func: Any, args: tuple[Any, ...], device_of: DeviceOf) -> tup
 
 def _decide(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_of: DeviceOf) -> torch.device | None:
     call = call_of(func, args, kwargs, device_of)
-    if not has_kernel(func, "CUDA"):
-        raise no_kernel_refusal(call, None, _full_name(func))
     tensors = [operand.tensor for operand in call.operands]
     kind = next(operand.device.type for operand in call.operands if operand.device.type != "cpu")
     key = _dispatch_key(kind, tensors)
+    if not has_kernel(func, "CUDA"):
+        raise no_kernel_refusal(call, None, _full_name(func), backend=key)
     missing = without_layout_kernel(func, key)
     if missing is not None:
         raise no_kernel_refusal(call, None, missing, backend=key)

@@ -52,8 +52,10 @@ class Operator:
         self.func = func
         self.name: str = schema.name
         self.call = func._op if schema.overload_name else device_only.KERNELS.get(self.name, func._op)
-        if self.name in type_texts.WITHOUT_INTEGERS:
-            self.call = type_texts.floats_only(self.call, type_texts.WITHOUT_INTEGERS[self.name])
+        if self.name in type_texts.REFUSED:
+            self.call = type_texts.without(self.call, self.name)
+        elif self.name in type_texts.CONVOLUTIONS:
+            self.call = type_texts.convolved(self.call)
         self.positions = tuple(
             i for i, kind in enumerate(types) if kind in ("Tensor", "Optional[Tensor]") and not arguments[i].kwarg_only
         )

@@ -58,9 +58,12 @@ _MADE_OF_PARTS = ("aten::_sparse_coo_tensor_with_dims_and_tensors",)
 
 
 class _Explicit(threading.local):
-    """Where copies of this thread go; see `DeviceMode.moving_to`."""
+    """What this thread says of the device beside the operators' arguments."""
 
     target: torch.device | None = None
+    """Where copies go; see `DeviceMode.moving_to`."""
+    told: bool = False
+    """Whether `device="cpu"` is the program's own word; see `DeviceMode.told`."""
 
 
 class _LastError(threading.local):
@@ -140,6 +143,15 @@ class DeviceMode(TorchDispatchMode):
             yield
         finally:
             self._explicit.target = None
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Within it `device="cpu"` is what the program says, in this thread, of every operator."""
+        before, self._explicit.told = self._explicit.told, True
+        try:
+            yield
+        finally:
+            self._explicit.told = before
 
     # -- one operator ----------------------------------------------------------------------------------------------
 
@@ -350,7 +362,7 @@ class DeviceMode(TorchDispatchMode):
                 raise RuntimeError("Only dense CPU tensors can be pinned")
             return self._machine.complete(device), {**kwargs, "device": self._machine.host}, False
         says_nothing = "pin_memory" not in kwargs or operator.name in _MADE_OF_PARTS
-        if device.type == "cpu" and says_nothing and operator.kind != "factory":
+        if device.type == "cpu" and says_nothing and operator.kind != "factory" and not self._explicit.told:
             return None, kwargs, False
         return device, {**kwargs, "pin_memory": False} if pinned else kwargs, pinned
 

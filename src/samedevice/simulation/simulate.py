@@ -14,6 +14,7 @@ from samedevice.simulation import (
     device_api,
     device_guard,
     device_type,
+    direct_calls,
     dlpack,
     factories,
     function_checks,
@@ -127,6 +128,7 @@ def _patches(machine: Machine, labels: LabelTable, edges: CrossDeviceEdges, mode
     yield from device_type.patches(machine, labels)
     yield from threads.patches(mode)
     yield from scripting.patches(machine, labels, mode)
+    yield from direct_calls.patches(mode)
     yield from higher_order.patches()
     yield from tracebacks.patches()
     yield from warned.patches()

@@ -51,6 +51,8 @@ class _Stream(_RealStream, metaclass=_StreamType):  # type: ignore[misc]
     priority = 0
 
     def __new__(cls, device: Any = None, *, priority: int = 0, **numbers: int) -> Any:
+        if cls.accepts_real and cls.streams.is_of_another_kind(device):
+            return _RealStream(device, priority=priority)
         if "stream_id" not in numbers:
             numbers = cls.streams.numbers(next(_POOL), cls.streams.machine.index_of(device))
         return super().__new__(cls, **numbers)
@@ -65,7 +67,9 @@ class _Stream(_RealStream, metaclass=_StreamType):  # type: ignore[misc]
         """Whatever the event stands for has happened."""
 
     def wait_stream(self, stream: Any) -> None:
-        """Whatever the other stream was given is done."""
+        """Whatever the other stream was given is done; one of another kind of device may have no events."""
+        if not isinstance(stream, _Stream):
+            stream.record_event()
 
     def record_event(self, event: Any = None) -> Any:
         """Record `event`, or a new one, and return it."""
@@ -133,22 +137,23 @@ class _Event(_RealEvent, metaclass=_EventType):  # type: ignore[misc]
 
     streams: ClassVar[Streams]
     _timing: bool
-    _given: int | None
     _index: int | None
     _time: float | None
 
     def __new__(cls, device: Any = None, *, enable_timing: bool = False, **flags: bool) -> Any:
+        if cls.streams.is_of_another_kind(device):
+            return _RealEvent(device, enable_timing=enable_timing, **flags)
         self = super().__new__(cls, enable_timing=enable_timing)
         self._timing = enable_timing
         self._index = None
         self._time = None
-        self._given = None if device is None else torch.device(device).index
         return self
 
     @property
     def device(self) -> Any:
-        kind, index = self.streams.machine.kind, self._given if self._index is None else self._index
-        return torch.device(kind) if index is None else torch.device(kind, index)
+        """Without an index before the event is recorded, whatever it was made with."""
+        kind = self.streams.machine.kind
+        return torch.device(kind) if self._index is None else torch.device(kind, self._index)
 
     @property
     def event_id(self) -> int:
@@ -241,6 +246,10 @@ class Streams:
     def numbers(self, stream_id: int, index: int) -> dict[str, int]:
         """What identifies a stream to PyTorch."""
         return {"stream_id": stream_id, "device_index": index, "device_type": _DEVICE_TYPES[self.machine.kind]}
+
+    def is_of_another_kind(self, device: Any) -> bool:
+        """Whether `device` is none of this machine's: PyTorch itself has streams and events, or none, for it."""
+        return device is not None and not self.machine.owns(torch.device(device))
 
     def event(self, kind: str) -> Any:
         """A new event, of the class that a stream of this kind makes."""

@@ -1,6 +1,6 @@
 """Types that an operator does not take on CUDA: what it says where the CPU has other words, or takes them.
 
-What only the CPU takes is integers in products; that only a device takes a type is `wider.py`'s.
+What only the CPU takes, integers in products and others, is refused here; that only a device takes a type is `wider.py`'s.
 
 Source: as the real CUDA build of 2.13 answered; for convolutions aten/src/ATen/native/Convolution.cpp.
 """
@@ -14,18 +14,26 @@ from typing import Any
 import torch
 
 from samedevice.simulation import labels
+from samedevice.simulation.kernel_names import KERNELS
 
-__all__ = ["WITHOUT_INTEGERS", "floats_only", "scalar_type", "tell_of_device"]
+__all__ = ["CONVOLUTIONS", "REFUSED", "convolved", "scalar_type", "tell_of_device", "without"]
 
-_PRODUCTS = {
-    "addmm_cuda": ("mm", "addmm", "addmm_", "addbmm", "addbmm_"),
-    "baddbmm_cuda": ("bmm", "baddbmm", "baddbmm_"),
-    "addmv_impl_cuda": ("mv", "addmv", "addmv_"),
-    "dot": ("dot", "vdot"),
-    "avg_pool2d_out_cuda_frame": ("avg_pool2d",),
+_INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool})
+_HALVES = frozenset({torch.float16, torch.bfloat16})
+_ONLY_ON_CPU = {
+    **dict.fromkeys(("igamma", "igamma_", "igammac", "igammac_", "angle"), _HALVES),
+    **dict.fromkeys(
+        (
+            *("mm", "addmm", "addmm_", "addbmm", "addbmm_", "bmm", "baddbmm", "baddbmm_", "mv", "addmv", "addmv_"),
+            *("dot", "vdot", "conv_tbc", "avg_pool2d", "avg_pool3d"),
+            *("max_pool2d_with_indices", "max_pool3d_with_indices"),
+            *("upsample_bilinear2d", "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"),
+        ),
+        _INTEGERS,
+    ),
 }
-WITHOUT_INTEGERS = {f"aten::{name}": kernel for kernel, names in _PRODUCTS.items() for name in names}
-"""Operator -> how its kernel on CUDA, which has no integers, calls itself."""
+REFUSED = {f"aten::{name}": dtypes for name, dtypes in _ONLY_ON_CPU.items()}
+"""Operator -> the types that its kernel on CUDA has not, and the CPU's may have."""
 _SCALAR_TYPES = {
     torch.int64: "Long",
     torch.int32: "Int",
@@ -43,9 +51,11 @@ _CHANGES = (
     (_LEGACY_TYPE, "torch.cuda."),
     (re.compile(r" or input should be a MKLDNN tensor and weight is a dense tensor"), ""),
     (re.compile(r"^expected m1 and m2 to have the same dtype"), "expected mat1 and mat2 to have the same dtype"),
-    (re.compile(r'_(?:impl_)?cpu_?" not implemented for '), '_cuda" not implemented for '),
+    (re.compile(r'_(?:impl_|vml_)?cpu_?" not implemented for '), '_cuda" not implemented for '),
 )
-_CONVOLUTIONS = ("aten::convolution", "aten::_convolution")
+CONVOLUTIONS = ("aten::convolution", "aten::_convolution")
+_KERNEL = re.compile(r'^"[^"]*"(?= not implemented for )')
+_NOT_IN_CUDNN = frozenset({torch.int64, torch.int16, torch.bool})
 _TYPES_DIFFER = "expected scalar type"
 
 
@@ -54,24 +64,50 @@ def scalar_type(dtype: torch.dtype) -> str:
     return _SCALAR_TYPES.get(dtype, str(dtype).removeprefix("torch.").title())
 
 
-def floats_only(call: Callable[..., Any], kernel: str) -> Callable[..., Any]:
-    """An operator of `WITHOUT_INTEGERS`, called as a CUDA device has it.
+def without(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """An operator of `REFUSED`, called as a CUDA device has it.
 
     Args:
         call: calls it on the CPU.
-        kernel: what the kernel calls itself.
+        name: of the operator, "aten::mm".
 
     Returns:
-        `call`, which refuses integers that are said to be on a CUDA device. Nothing runs where there is no element.
+        `call`, which refuses those types where they are said to be on a CUDA device. Nothing runs where there is no
+        element.
     """
+    refused = REFUSED[name]
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        result = call(*args, **kwargs)
-        dtype = result.dtype
-        integers = not (dtype.is_floating_point or dtype.is_complex or result.is_quantized)
-        if integers and args[0].numel() and result.numel() and labels.device_so_far(args[0]).type == "cuda":
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
-        return result
+        results = call(*args, **kwargs)
+        result = results[0] if isinstance(results, tuple) else results
+        refuses = result.dtype in refused and args[0].numel() and result.numel()
+        if refuses and labels.device_so_far(args[0]).type == "cuda":
+            raise NotImplementedError(f"\"{KERNELS[name]}\" not implemented for '{scalar_type(result.dtype)}'")
+        return results
+
+    return called
+
+
+def convolved(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A convolution, called as a CUDA device has it.
+
+    Args:
+        call: calls it on the CPU.
+
+    Returns:
+        `call`, which refuses the types that cuDNN, and the kernel for one group a channel, do not know.
+    """
+
+    def called(inputs: torch.Tensor, weight: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        dtype = inputs.dtype
+        if dtype in _INTEGERS and inputs.numel() and labels.device_so_far(inputs).type == "cuda":
+            groups = args[6] if len(args) > 6 else 1
+            if not args[4] and inputs.shape[1] == groups > 1:
+                kernel = "conv_depthwise3d" if inputs.dim() == 5 else "conv_depthwise2d_forward_cuda"
+                raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
+            if dtype in _NOT_IN_CUDNN and weight.dtype is dtype and torch.backends.cudnn.enabled:
+                raise RuntimeError(f"getCudnnDataTypeFromScalarType() not supported for {scalar_type(dtype)}")
+        return call(inputs, weight, *args, **kwargs)
 
     return called
 
@@ -90,7 +126,9 @@ def tell_of_device(error: RuntimeError, name: str, args: Any, device: torch.devi
     said = before = str(error)
     for pattern, words in _CHANGES:
         said = pattern.sub(words, said)
-    if name in _CONVOLUTIONS and said.startswith(_TYPES_DIFFER):
+    if name in KERNELS:
+        said = _KERNEL.sub(f'"{KERNELS[name]}"', said)
+    if name in CONVOLUTIONS and said.startswith(_TYPES_DIFFER):
         said = _of_convolution(*args[:3]) or said
     if said != before:
         error.args = (said, *error.args[1:])
