@@ -11,6 +11,7 @@ from samedevice.linting.devices import (
     branches,
     command_line,
     container_methods,
+    left_out,
     library_functions,
     method_tables,
     module_calls,
@@ -268,7 +269,11 @@ def _check_returns(machine: Machine, frame: Frame) -> None:
 def _never_meet(machine: Machine, function: ast.AST, made: Tensor, other: Tensor) -> bool:
     """Whether two tensors that a function returns are told apart by more than the path that a call happens to take."""
     origins = [value.origin.node for value in (made, other) if value.origin is not None]
-    return branches.for_no_items(machine, function, origins[0]) or branches.by_process_group(function, origins)
+    return (
+        branches.for_no_items(machine, function, origins[0])
+        or branches.by_process_group(function, origins)
+        or left_out.tells_the_device(function, origins[0], moves.place_of(other))
+    )
 
 
 def _is_of_items(place: Location | None) -> bool:

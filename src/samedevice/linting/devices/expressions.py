@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from samedevice.linting.devices import attributes, calls, imports, operations, operators, truth
+from samedevice.linting.devices import attributes, branches, calls, imports, left_out, operations, operators, truth
 from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.method_tables import ACCELERATORS
@@ -75,6 +75,9 @@ def _if_expression(machine: Machine, node: ast.IfExp) -> Value:
         return machine.evaluate(node.body if known else node.orelse)
     first = machine.evaluate(node.body)
     second = machine.evaluate(node.orelse)
+    without = None if branches.asks_for_device(machine, node.test) else left_out.arm_without(machine, node.test)
+    if without is not None and left_out.is_made_instead(first if without else second):
+        return first if without else second
     return join(first, second)
 
 

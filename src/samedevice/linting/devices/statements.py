@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from samedevice.linting.devices import branches, calls, imports, operations, truth
+from samedevice.linting.devices import branches, calls, imports, left_out, operations, truth
 from samedevice.linting.devices.classes import define_class, define_function
 from samedevice.linting.devices.expressions import bind_target
 from samedevice.linting.devices.lattice import as_place
@@ -102,6 +102,8 @@ class _Undecided:
     undone: Writes
     """What the body has written; the memory is back at the state before it."""
     mark: int
+    without: bool | None
+    """Whether the body (True) or the `else` (False) runs where an argument is left out."""
 
 
 def _if(machine: Machine, node: ast.If) -> bool:
@@ -133,12 +135,13 @@ def _body(machine: Machine, node: ast.If) -> _Undecided:
     """Interpret the body, and undo what it has written."""
     guard = branches.asks_for_device(machine, node.test)
     machine.frame.guards += guard
+    without = None if guard else left_out.arm_without(machine, node.test)
     mark = machine.memory.mark()
     branches.hide_what_the_other_stores(machine, node.body, node.orelse)
     branches.where_shapes_agree(machine, node.test, holds=True)
     ended = machine.execute(node.body)
     undone = machine.memory.rewind(mark)
-    undecided = _Undecided(node, guard, ended, undone, machine.memory.mark())
+    undecided = _Undecided(node, guard, ended, undone, machine.memory.mark(), without)
     branches.hide_what_the_other_stores(machine, node.orelse, node.body)
     return undecided
 
@@ -155,7 +158,10 @@ def _joined(machine: Machine, branch: _Undecided, else_ended: bool) -> bool:
         machine.memory.rewind(branch.mark)
         machine.memory.replay(branch.undone)
         return False
-    machine.memory.join(branch.undone, machine.memory.keep(branch.mark))
+    done = machine.memory.keep(branch.mark)
+    machine.memory.join(branch.undone, done)
+    if branch.without is not None:
+        left_out.keep_what_was_made(machine, branch.undone if branch.without else done)
     if not branch.node.orelse:
         branches.note_stale_caches(machine, branch.node, branch.undone)
         branches.keep_accidental_moves(machine, branch.undone)
