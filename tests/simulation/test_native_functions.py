@@ -73,7 +73,8 @@ def test_a_build_without_the_file_is_told_plainly(monkeypatch):
 
 def test_every_operator_of_this_build_has_a_rule():
     """No operator stumbles over its schema or name: a rule is found for all of them, on each kind of kernel."""
-    from samedevice.simulation.operator_rules import has_kernel, rule_of
+    from samedevice.simulation.operator_kernels import has_kernel
+    from samedevice.simulation.operator_rules import rule_of
 
     count = 0
     for name in native_functions():

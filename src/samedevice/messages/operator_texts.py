@@ -329,7 +329,9 @@ _OWN_WORDS = (
         places=(("self", "device"), ("scalar", "other_device")),
     ),
     Template(
-        "foreach-scalar", "scalar tensor is expected to be on cpu but is on {device}", places=(("scalar", "device"),)
+        "foreach-scalar-in-place",
+        "scalar tensor is expected to be on {device} but is on {other_device}",
+        places=(("self", "device"), ("scalar", "other_device")),
     ),
 )
 

@@ -24,6 +24,7 @@ __all__ = [
     "Operand",
     "are_mixed",
     "call_of",
+    "fault",
     "first_elsewhere",
     "refusal",
     "tensors_in",

@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
-from samedevice.simulation import generators
+from samedevice.simulation import generators, type_texts
 from samedevice.simulation.calls import DeviceOf, call_of, refusal, tensors_in
-from samedevice.simulation.operator_rules import has_kernel, needs_cpu_argument, rule_of, without_layout_kernel
+from samedevice.simulation.operator_kernels import has_kernel, kernel_is_iterated, without_layout_kernel
+from samedevice.simulation.operator_rules import needs_cpu_argument, rule_of
 from samedevice.simulation.rules.comparing import no_kernel_refusal
 
 __all__ = ["check", "needs_check", "no_kernel", "on_meta", "result_devices"]
@@ -160,6 +161,10 @@ def _decide(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_
         raise no_kernel_refusal(call, None, _full_name(func), backend=key)
     missing = without_layout_kernel(func, key)
     if missing is not None:
+        if kernel_is_iterated(func):
+            # An iterator compares devices and types before it looks for a kernel.
+            rule_of(func, key)(call)
+            type_texts.promote(tensors)
         raise no_kernel_refusal(call, None, missing, backend=key)
     device = rule_of(func, key)(call)
     _check_generator(func, args, kwargs, device, device_of)

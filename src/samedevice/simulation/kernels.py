@@ -6,11 +6,14 @@ from typing import Any
 
 import torch
 
-from samedevice.simulation import cuda_memory, device_only, generators, type_texts
+from samedevice.simulation import cuda_memory, device_only, generators, labels, type_texts
 from samedevice.simulation.operator_facts import Operator
 from samedevice.simulation.wider import call_wider
 
 __all__ = ["call", "instead"]
+
+_NOT_0_DIM = "expected to be 0 dim"
+_NUMBER_FOR_LIST = ("aten::_foreach_mul", "aten::_foreach_div")
 
 
 def call(operator: Operator, device: torch.device | None, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -20,6 +23,8 @@ def call(operator: Operator, device: torch.device | None, args: Any, kwargs: dic
             return generators.draw(operator.call, device, args, kwargs)
         return operator.call(*args, **kwargs)
     except RuntimeError as error:
+        if _NOT_0_DIM in str(error) and operator.name.startswith(_NUMBER_FOR_LIST) and _reads_number(*args[:2]):
+            return operator.call(args[0], args[1].reshape(()), *args[2:], **kwargs)
         return instead(error, operator, device, args, kwargs)
 
 
@@ -34,3 +39,12 @@ def instead(
     if device is None or device.type == "cpu" or "not implemented for" not in str(error):
         raise error
     return call_wider(error, operator.name, operator.call, args, kwargs)
+
+
+def _reads_number(tensors: Any, scalar: torch.Tensor) -> bool:
+    """Whether a device reads `scalar` for a list of tensors, whatever its shape, because it is on the CPU.
+
+    Source: aten/src/ATen/native/cuda/ForeachBinaryOpScalarTensor.cu.
+    """
+    first, here = (labels.device_so_far(tensor) for tensor in (tensors[0], scalar))
+    return scalar.numel() == 1 and here.type == "cpu" and first.type == "cuda"

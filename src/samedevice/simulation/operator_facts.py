@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 
 from samedevice.simulation import device_checks, device_only, nondeterministic, observers, type_texts
-from samedevice.simulation.operator_rules import without_layout_kernel
+from samedevice.simulation.operator_kernels import without_layout_kernel
 
 __all__ = ["COMPOSITE", "NOTHING_TO_DO", "Operator"]
 

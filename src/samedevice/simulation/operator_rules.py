@@ -1,8 +1,8 @@
 """Which rule an operator follows: PyTorch's own yaml decides, and one table holds the exceptions.
 
-From the yaml come, for every operator: the generated check and its wrapper's name, TensorIterator operators, those
-without a kernel for the device, and those made of others. An exception stands in `_ROWS`, each with its source; a
-row is a property of an operator's code in PyTorch, never of one call.
+From the yaml come, for every operator: the generated check and its wrapper's name, TensorIterator operators and those
+made of others; which have no kernel for the device is said in `operator_kernels.py`. An exception stands in `_ROWS`,
+each with its source; a row is a property of an operator's code in PyTorch, never of one call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from samedevice.simulation.rules.comparing import (
     out_follows_result,
 )
 
-__all__ = ["has_kernel", "method_name", "needs_cpu_argument", "rule_of", "without_layout_kernel"]
+__all__ = ["has_row", "method_name", "name_of", "needs_cpu_argument", "rule_of", "yaml_key"]
 
 # Source: torchgen/model.py, STRUCTURED_DISPATCH_KEYS, 2.6 to 2.14.
 _STRUCTURED_KEYS = frozenset({"CUDA", "XPU", "MPS"})
@@ -59,7 +59,7 @@ _follows_self = any_device("self")
 _ROWS: Mapping[str, Rule] = {
     # --- copies between devices are what they are for. Source: native/Copy.cpp.
     "copy": _follows_self,
-    "copy_": _follows_self,
+    "copy_": pointwise.copied_into,
     "_foreach_copy": _nothing_compared,
     "_foreach_copy_": _nothing_compared,
     "_to_copy": _nothing_compared,
@@ -205,7 +205,7 @@ _COMPARED_FIRST = frozenset({"searchsorted"})
 
 def needs_cpu_argument(func: Any) -> bool:
     """Whether the operator refuses an argument on the device where all the others are."""
-    return _name_of(func) in _NEEDS_CPU_ARGUMENT
+    return name_of(func) in _NEEDS_CPU_ARGUMENT
 
 
 def rule_of(func: Any, key: str) -> Rule:
@@ -218,7 +218,7 @@ def rule_of(func: Any, key: str) -> Rule:
     Returns:
         Its rule, cached.
     """
-    name = _name_of(func)
+    name = name_of(func)
     return assumed if name is None else _known_rule(name, key)
 
 
@@ -239,20 +239,30 @@ def _known_rule(name: str, key: str) -> Rule:
     return assumed if function is None else _yaml_rule(function, key)
 
 
-def _row(name: str) -> Rule | None:
+def has_row(name: str, key: str = "CUDA") -> bool:
+    """Whether the tables have a rule of the operator: then it has a kernel, whatever the yaml says.
+
+    Args:
+        name: Its name in the yaml.
+        key: Whose kernel; for sparse layouts there is a table of its own.
+    """
     base, _, overload = name.partition(".")
-    return _ROWS.get(f"{base}.{overload or 'default'}") or _ROWS.get(base)
+    return (
+        base in _SPARSE_ROWS
+        if key.startswith("Sparse")
+        else f"{base}.{overload or 'default'}" in _ROWS or base in _ROWS
+    )
 
 
 def _yaml_rule(function: NativeFunction, key: str) -> Rule:
-    if function.checked and function.has_kernel(_yaml_key(key)):
+    if function.checked and function.has_kernel(yaml_key(key)):
         return compared(method_name(function, key))
     if _is_out(function.name) and function.structured and not function.inherits_iterator:
         return out_follows_input
     if function.iterator:
         # Operators of two inputs take one of them as a 0-dim CPU tensor, others none (the table has those that do).
         return iterated() if _input_count(function.name) == 2 else iterated(())
-    if function.has_kernel(_yaml_key(key)):
+    if function.has_kernel(yaml_key(key)):
         return _nothing_compared
     return iterated()
 
@@ -284,8 +294,9 @@ def _foreach_rule(name: str) -> Rule:
     """
     base, _, overload = name.removeprefix("_foreach_").partition(".")
     plain = base.rstrip("_")
-    if overload == "Tensor":
-        return pointwise.foreach_scalars if plain in ("addcmul", "addcdiv") else pointwise.foreach_scalar
+    has_scalars = overload == "Tensor" and plain in ("addcmul", "addcdiv")
+    if overload == "Tensor" and not has_scalars:
+        return pointwise.foreach_scalar
     if plain in _FOREACH_CALLS:
         called, argument = _FOREACH_CALLS[plain]
         single = route(f"{called}{'_' if base.endswith('_') else ''}.Tensor", self="self", other=argument)
@@ -293,6 +304,8 @@ def _foreach_rule(name: str) -> Rule:
         single = _ROWS.get(base, iterated())
 
     def rule(call: Call) -> torch.device | None:
+        if has_scalars:
+            pointwise.foreach_scalars(call)
         length = max((o.position for o in call.operands if o.position is not None), default=-1) + 1
         for position in range(length):
             single(call.among(operand for operand in call.operands if operand.position == position))
@@ -314,78 +327,7 @@ def method_name(function: NativeFunction, key: str) -> str:
     return f"wrapper_{key}_{overload}_{name}"
 
 
-def has_kernel(func: Any, key: str) -> bool:
-    """Whether the operator runs on a device at all: False for those that only the CPU has, e.g. histogram."""
-    name = _name_of(func)
-    if name is None:
-        return not _is_for_cpu(func)
-    if _row(name) is not None:
-        return True
-    function = native_function(name)
-    if function is None:
-        # The recurrent networks of quantized weights are in no yaml. Source: native/RNN.cpp.
-        return not name.startswith("quantized_")
-    if not function.keys or _is_cpu_choice(name.partition(".")[0]):
-        return True
-    composite = any(known.startswith("Composite") for known in function.keys)
-    # A kernel for another layout (NestedTensorCUDA) is one too: which tensors come is not known here.
-    return composite or any(known.endswith(_yaml_key(key)) for known in function.keys)
-
-
-# What comes with PyTorch beside aten, made for the CPU; the few operators of these that CUDA has too.
-# Source: as the dispatcher of the real CUDA build of 2.13 lists them.
-_CPU_LIBRARIES = frozenset({"quantized", "_quantized", "mkldnn", "mkldnn_prepacked", "onednn", "mkl"})
-_ON_CUDA_TOO = frozenset(
-    {
-        *("add", "add_relu", "conv1d", "conv1d_prepack", "conv1d_relu", "conv2d", "conv2d_prepack", "conv2d_relu"),
-        *("linear", "linear_prepack", "linear_relu", "max_pool2d"),
-        *("embedding_bag_4bit_rowwise_offsets", "embedding_bag_byte_rowwise_offsets"),
-        *("embedding_bag_4bit_unpack", "embedding_bag_byte_unpack"),
-    }
-)
-
-
-def _is_for_cpu(func: Any) -> bool:
-    namespace, _, name = func._schema.name.partition("::")
-    return namespace in _CPU_LIBRARIES and name not in _ON_CUDA_TOO and not _is_composite(func.name())
-
-
-def _is_composite(name: str) -> bool:
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    return has_kernel(name, "CompositeImplicitAutograd") or has_kernel(name, "CompositeExplicitAutograd")
-
-
-@cache
-def without_layout_kernel(func: Any, key: str) -> str | None:
-    """The operator that has no kernel for tensors of a layout of their own, on a device, where this one gets them.
-
-    Args:
-        func: The operator.
-        key: "QuantizedCUDA", "SparseCUDA", "SparseCsrCUDA"; others have kernels outside the yaml.
-
-    Returns:
-        Its name, or that of the form that does its work; None where there is a kernel, or others are called.
-    """
-    name = _name_of(func) or ""
-    function = native_function(name)
-    is_sparse = key.startswith("Sparse")
-    if function is None or not function.keys or not key.startswith(("Quantized", "Sparse")):
-        return None
-    if function.has_kernel(_yaml_key(key)) or any(known.startswith("Composite") for known in function.keys):
-        return None
-    if is_sparse and (name.partition(".")[0] in _SPARSE_ROWS or _cpu_has_kernel(name, key)):
-        return None
-    # The fallback that calls the form with `out=` is not for sparse tensors.
-    return f"aten::{name if is_sparse else function.delegate or name}"
-
-
-def _cpu_has_kernel(name: str, key: str) -> bool:
-    layout = "SparseCsr" if key.startswith("SparseCsr") else "Sparse"
-    has_kernel: bool = torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", f"{layout}CPU")
-    return has_kernel
-
-
-def _name_of(func: Any) -> str | None:
+def name_of(func: Any) -> str | None:
     """The operator's name in the yaml, or None where it is another library's."""
     schema = func._schema
     namespace, _, name = schema.name.partition("::")
@@ -394,16 +336,7 @@ def _name_of(func: Any) -> str | None:
     return f"{name}.{schema.overload_name}" if schema.overload_name else name
 
 
-def _is_cpu_choice(name: str) -> bool:
-    """Kernels that a composite operator picks because our tensors are on the CPU; a device takes others."""
-    return (
-        (name != "to_mkldnn" and "mkldnn" in name)
-        or name.endswith(("_for_cpu", "_for_cpu_backward"))
-        or "nnpack" in name
-    )
-
-
-def _yaml_key(key: str) -> str:
+def yaml_key(key: str) -> str:
     """Kernels of others live outside the file, with the same checks: CUDA's entries stand in for them."""
     for kind in ("XPU", "NPU", "HPU", "MTIA"):
         key = key.replace(kind, "CUDA")

@@ -228,6 +228,9 @@ class _Methods:
         original = getattr(_Base, name)
 
         def method(tensor: torch.Tensor, *args: Any) -> Any:
+            for other in args if name == "map_" else ():
+                if isinstance(other, torch.Tensor) and self._is_away(other) != self._is_away(tensor):
+                    raise TypeError(f"map_: expected {tensor.type()} for 'other' (got {other.type()})")
             if self._is_away(tensor):
                 raise refuse("cpu-only-method", f"aten::{name}", [("self", tensor)], self._labels, function=name)
             return original(tensor, *args)

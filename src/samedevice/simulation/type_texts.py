@@ -1,6 +1,7 @@
 """Types that an operator does not take on CUDA: what it says where the CPU has other words, or takes them.
 
-What only the CPU takes, integers in products and others, is refused here; that only a device takes a type is `wider.py`'s.
+What only the CPU takes, integers in products and others, is refused here; that only a device takes a type is
+`wider.py`'s.
 
 Source: as the real CUDA build of 2.13 answered; for convolutions aten/src/ATen/native/Convolution.cpp.
 """
@@ -8,7 +9,7 @@ Source: as the real CUDA build of 2.13 answered; for convolutions aten/src/ATen/
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ import torch
 from samedevice.simulation import labels
 from samedevice.simulation.kernel_names import KERNELS
 
-__all__ = ["CONVOLUTIONS", "REFUSED", "convolved", "scalar_type", "tell_of_device", "without"]
+__all__ = ["CONVOLUTIONS", "REFUSED", "convolved", "promote", "scalar_type", "tell_of_device", "without"]
 
 _INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool})
 _HALVES = frozenset({torch.float16, torch.bfloat16})
@@ -45,6 +46,9 @@ _SCALAR_TYPES = {
     torch.float32: "Float",
     torch.float16: "Half",
     torch.bfloat16: "BFloat16",
+    torch.quint8: "QUInt8",
+    torch.qint8: "QInt8",
+    torch.qint32: "QInt32",
 }
 _LEGACY_TYPE = re.compile(r"\btorch\.(?=[A-Z]\w*Tensor\b)")
 _CHANGES = (
@@ -62,6 +66,24 @@ _TYPES_DIFFER = "expected scalar type"
 def scalar_type(dtype: torch.dtype) -> str:
     """What C++ calls a dtype, as messages show it: `c10::ScalarType`."""
     return _SCALAR_TYPES.get(dtype, str(dtype).removeprefix("torch.").title())
+
+
+def promote(tensors: Sequence[torch.Tensor]) -> None:
+    """The common type of an iterator's operands, which quantized numbers have only with themselves.
+
+    Args:
+        tensors: the operands.
+
+    Raises:
+        RuntimeError: a quantized tensor among others. Source: c10/core/ScalarType.cpp, promoteTypes.
+    """
+    dtypes = list(dict.fromkeys(tensor.dtype for tensor in tensors))
+    if len(dtypes) > 1 and any(tensor.is_quantized for tensor in tensors):
+        first, second = map(scalar_type, dtypes[:2])
+        raise RuntimeError(
+            "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
+            f"offending types: {first} {second}"
+        )
 
 
 def without(call: Callable[..., Any], name: str) -> Callable[..., Any]:

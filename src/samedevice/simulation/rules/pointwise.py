@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import torch
 
-from samedevice.simulation.calls import Call, first_elsewhere, refusal, torch_version
+from samedevice.faults import attach_fault
+from samedevice.simulation.calls import Call, fault, first_elsewhere, refusal, torch_version
 from samedevice.simulation.rules.comparing import iterated, kernel_operand_refusal, one_device
 
 __all__ = [
     "addcmul",
     "binary_cross_entropy",
     "checked_outs",
+    "copied_into",
     "cross_entropy_of_logits",
     "extreme_out",
     "foreach_scalar",
@@ -112,16 +114,20 @@ def foreach_scalar(call: Call) -> torch.device | None:
     Source: native/cuda/ForeachBinaryOpScalarTensor.cu and native/ForeachOpsKernels.cpp.
     """
     scalar, tensors = call.operands[-1], call.of("self")
-    if call.operator.startswith("aten::_foreach_add") or scalar.device.type == "cpu" or not tensors:
+    if call.operator.startswith("aten::_foreach_add") or not tensors:
+        return None
+    if scalar.device.type == "cpu":
+        # Raises where it holds several.
+        scalar.tensor.item()
         return None
     device = tensors[0].device
-    if any(tensor.device != device for tensor in tensors):
+    is_slow = device.type != "cpu" and tensors[0].tensor.dtype != scalar.tensor.dtype
+    if is_slow or any(tensor.device != device for tensor in tensors):
         for tensor in tensors:
             one_device(call.among((tensor, scalar)))
     elif scalar.device != device:
-        if device.type == "cpu" and tensors[0].output:
-            raise refusal(call, "foreach-scalar", scalar, device=scalar.device)
-        raise refusal(call, "foreach-scalar", scalar, device=device, other_device=scalar.device)
+        kind = "foreach-scalar-in-place" if tensors[0].output else "foreach-scalar"
+        raise refusal(call, kind, scalar, device=device, other_device=scalar.device)
     return None
 
 
@@ -145,6 +151,19 @@ def fused_with_tensor_lr(call: Call) -> torch.device | None:
             if operand.device not in (device, torch.device("cpu")):
                 raise refusal(call, "fused-optimizer", operand, argument=argument)
     return None
+
+
+def copied_into(call: Call) -> torch.device | None:
+    """Numbers that a quantized tensor takes are quantized where it is. Source: native/quantized/Quantizer.cpp."""
+    here, source = call.of("self")[0], call.of("src")[0]
+    if here.tensor.is_quantized and not source.tensor.is_quantized and here.device != source.device:
+        per = "tensor" if here.tensor.qscheme() is torch.per_tensor_affine else "channel"
+        error = RuntimeError(
+            f"quantize_tensor_per_{per}_affine expects a quantized and float tensors to be on the same device."
+        )
+        attach_fault(error, fault(call, source))
+        raise error
+    return here.device
 
 
 def set_storage(call: Call) -> torch.device | None:
