@@ -191,7 +191,7 @@ def loaded(machine: Machine, optimizer: Optimizer) -> None:
     """
     if optimizer.capturable is None:
         machine.memory.assign(optimizer, "counts_on_cpu", True)
-    if optimizer.modules and optimizer.place is not None:
+    if optimizer.modules:
         machine.memory.assign(optimizer, "place", moves.module_place(optimizer.modules[0][0]))
 
 
