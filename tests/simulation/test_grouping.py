@@ -45,3 +45,14 @@ def test_one_optimizer_for_parameters_on_two_devices(cuda2):
     assert norm.device == torch.device("cuda:0")
     optimizer.step()
     assert all(optimizer.state[p]["exp_avg"].device == p.device for p in parameters)
+
+
+def test_a_number_for_a_list_is_read_from_the_host_whatever_its_shape(cuda2):
+    x = torch.ones(3, device="cuda")
+    assert torch._foreach_mul([x], torch.full((1,), 2.0))[0].tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(RuntimeError, match="a Tensor with 2 elements cannot be converted to Scalar"):
+        torch._foreach_mul([x], torch.ones(2))
+    with pytest.raises(RuntimeError, match="expected to be 0 dim"):
+        torch._foreach_mul([x.cpu()], torch.ones(1))
+    with pytest.raises(RuntimeError, match=r"^scalar tensor is expected to be on cuda:0 but is on cuda:1"):
+        torch._foreach_mul_([x], torch.ones((), device="cuda:1"))

@@ -50,6 +50,17 @@ class TestQuantized:
         ):
             quantized("cuda").sum()
 
+    def test_an_iterator_compares_before_it_looks_for_a_kernel(self, cuda2):
+        with pytest.raises(RuntimeError, match="at least two devices, cuda:0 and cpu"):
+            quantized("cuda") + quantized("cpu")
+        with pytest.raises(RuntimeError, match="offending types: QUInt8 Float"):
+            quantized("cuda") * torch.ones(2, 2, device="cuda")
+
+    def test_numbers_are_quantized_where_they_go(self, cuda2):
+        assert quantized("cuda").copy_(torch.ones(2, 2, device="cuda")).device == torch.device("cuda:0")
+        with pytest.raises(RuntimeError, match="expects a quantized and float tensors to be on the same device"):
+            quantized("cuda").copy_(torch.ones(2, 2))
+
     def test_dense_tensors_are_computed_on_as_ever(self, cuda2):
         x = torch.ones(2, 2, device="cuda")
         quantized("cuda")

@@ -69,3 +69,15 @@ def test_record_stream_is_for_tensors_on_a_device(cuda2):
         NotImplementedError, match="Could not run 'aten::record_stream' with arguments from the 'CPU' backend"
     ):
         torch.zeros(1).record_stream(torch.cuda.Stream())
+
+
+def test_other_kinds_of_device_have_streams_of_their_own(cuda2):
+    stream = torch.Stream("cpu")
+    assert stream.device == torch.device("cpu")
+    assert stream.query()
+    with pytest.raises(RuntimeError, match="cpu backend doesn't support events"):
+        torch.Stream("cuda").wait_stream(stream)
+    assert torch.Event("cpu").device == torch.device("cpu")
+    with pytest.raises(RuntimeError, match="not linked with support for xpu devices"):
+        torch.Stream("xpu")
+    assert torch.Event("cuda:1").device == torch.device("cuda")

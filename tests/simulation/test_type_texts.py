@@ -68,3 +68,31 @@ def test_pools_of_integers(cuda2):
     F.avg_pool2d(x, 2)
     with pytest.raises(NotImplementedError, match="avg_pool2d_out_cuda_frame"):
         F.avg_pool2d(x.cuda(), 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: F.max_pool2d(x, 2), "\"max_pool2d_with_indices_out_cuda_frame\" not implemented for 'Long'"),
+        (lambda x: F.avg_pool2d(x, 2), "\"avg_pool2d_out_cuda_frame\" not implemented for 'Long'"),
+        (lambda x: F.conv2d(x, x[:1, :1]), "getCudnnDataTypeFromScalarType() not supported for Long"),
+        (
+            lambda x: F.conv2d(x.expand(1, 2, 4, 4), x[:, :, :1].expand(2, 1, 1, 4), groups=2),
+            "\"conv_depthwise2d_forward_cuda\" not implemented for 'Long'",
+        ),
+    ],
+)
+def test_integers_that_only_the_host_takes(cuda2, call, words):
+    x = torch.ones(1, 1, 4, 4, dtype=torch.long)
+    assert call(x).dtype is torch.long
+    with pytest.raises(RuntimeError) as refused:
+        call(x.cuda())
+    assert str(refused.value) == words
+
+
+def test_kernels_of_a_device_have_names_of_their_own(cuda2):
+    x = torch.ones(3, dtype=torch.long)
+    with pytest.raises(NotImplementedError, match="host_softmax"):
+        torch.softmax(x.cuda(), 0)
+    with pytest.raises(NotImplementedError, match="softmax_lastdim_kernel_impl"):
+        torch.softmax(x, 0)

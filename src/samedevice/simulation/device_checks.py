@@ -161,7 +161,7 @@ def _decide(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device_
         raise no_kernel_refusal(call, None, _full_name(func), backend=key)
     missing = without_layout_kernel(func, key)
     if missing is not None:
-        if kernel_is_iterated(func):
+        if key.startswith("Quantized") and kernel_is_iterated(func):
             # An iterator compares devices and types before it looks for a kernel.
             rule_of(func, key)(call)
             type_texts.promote(tensors)

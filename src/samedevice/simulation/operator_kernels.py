@@ -83,9 +83,9 @@ def without_layout_kernel(func: Any, key: str) -> str | None:
 
 
 def kernel_is_iterated(func: Any) -> bool:
-    """Whether the operator makes its iterator, which compares operands, before any kernel is looked for."""
+    """Whether the operator makes an iterator of all its operands before any kernel is looked for."""
     function = native_function(name_of(func) or "")
-    return function is not None and function.inherits_iterator
+    return function is not None and function.inherits_iterator and torch.Tag.pointwise in func.tags
 
 
 def _cpu_has_kernel(name: str, key: str) -> bool:
