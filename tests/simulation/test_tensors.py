@@ -354,3 +354,14 @@ def test_a_traced_device_is_recorded(cuda2):
     for result in (traced(x), fx.Interpreter(traced).run(x), program(x)):
         assert result.tolist() == [4.0, 6.0, 8.0]
         assert result.device == x.device
+
+
+def test_methods_that_call_python_compare_types(cuda2):
+    x, y = torch.ones(2), torch.ones(2, device="cuda")
+    with pytest.raises(TypeError, match=r"map_: expected torch.FloatTensor for 'other' \(got torch.cuda.FloatTensor\)"):
+        x.map_(y, lambda a, b: a)
+    with pytest.raises(TypeError, match="for argument 'y'"):
+        x.map2_(x, y, lambda a, b, c: a)
+    with pytest.raises(TypeError, match="map_ is only implemented on CPU tensors"):
+        y.map_(y, lambda a, b: a)
+    assert x.map_(x, lambda a, b: a + b).tolist() == [2.0, 2.0]

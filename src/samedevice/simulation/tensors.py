@@ -28,7 +28,11 @@ __all__ = ["patches"]
 _Base: Any = torch._C.TensorBase
 _KINDS = ("cpu", "cuda", "xpu", "mps", "mtia", "hpu", "ipu", "xla", "maia", "vulkan", "meta")
 """Kinds that have an `is_…` property."""
-_CPU_ONLY = ("apply_", "map_", "map2_")
+_CPU_ONLY = {"apply_": (), "map_": ("'other'",), "map2_": ("argument 'x'", "argument 'y'")}
+"""Methods that call Python for each element, and what they call the tensors beside their own, whose types are compared.
+
+Source: tools/autograd/templates/python_variable_methods.cpp, 2.6 to 2.14.
+"""
 
 Body = Callable[..., Any]
 
@@ -226,11 +230,12 @@ class _Methods:
 
     def cpu_only(self, name: str) -> Body:
         original = getattr(_Base, name)
+        places = _CPU_ONLY[name]
 
         def method(tensor: torch.Tensor, *args: Any) -> Any:
-            for other in args if name == "map_" else ():
+            for other, place in zip(args, places, strict=False):
                 if isinstance(other, torch.Tensor) and self._is_away(other) != self._is_away(tensor):
-                    raise TypeError(f"map_: expected {tensor.type()} for 'other' (got {other.type()})")
+                    raise TypeError(f"{name}: expected {tensor.type()} for {place} (got {other.type()})")
             if self._is_away(tensor):
                 raise refuse("cpu-only-method", f"aten::{name}", [("self", tensor)], self._labels, function=name)
             return original(tensor, *args)
