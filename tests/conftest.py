@@ -4,7 +4,13 @@ import importlib.util
 import os
 from pathlib import Path
 
+from hypothesis import settings
+
 os.environ["SAMEDEVICE_LANG"] = "en"
+
+# No test hangs on how fast the machine is.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # Before any test imports what imports torchvision: tests/programs/torchvision_operators.py says why.
 _spec = importlib.util.spec_from_file_location(

@@ -30,6 +30,11 @@ def test_a_session_on_simulated_devices(run_tests):
         def test_the_sessions_devices_stay():
             assert torch.cuda.device_count() == 2
 
+        @pytest.mark.simulated_device("cuda:8")
+        def test_wants_others():
+            with pytest.raises(RuntimeError, match="same device"):
+                torch.zeros(1, device="cuda:7")
+
         def test_fails():
             model = nn.Linear(4, 2).to("cuda")
             images = torch.rand(8, 4)
@@ -40,17 +45,19 @@ def test_a_session_on_simulated_devices(run_tests):
         """,
         "--samedevice-simulate=cuda:2",
     )
-    result.assert_outcomes(passed=2, failed=2)
+    result.assert_outcomes(passed=2, failed=3)
     result.stdout.fnmatch_lines(
         [
             "samedevice: simulated cuda:2",
             "*- samedevice -*",
+            "--samedevice-simulate cuda:2 holds for the whole session; this test's mark asks for cuda:8",
+            "*- samedevice -*",
             "*images is on cpu*",
-            "  at test_*.py:16 in test_fails: model(images)",
+            "  at test_*.py:21 in test_fails: model(images)",
             "*SD1*",
         ]
     )
-    assert str(result.stdout).count("- samedevice -") == 1
+    assert str(result.stdout).count("- samedevice -") == 2
     assert "samedevice/simulation" not in str(result.stdout)
 
 

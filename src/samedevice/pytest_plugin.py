@@ -72,6 +72,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, None]:
     """Give a marked test, with its fixtures, the devices that it names."""
     mark = item.get_closest_marker(_MARK)
     if mark is None or _SIMULATION in item.config.stash:
+        # Tensors of modules and of the session's fixtures are on the session's devices, and end with them.
         yield
         return
     from samedevice.errors import SameDeviceError
@@ -106,6 +107,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     # Asked for only now: in a test of unittest it is pytest's own hook that knows the exception.
     if report.failed and call.excinfo is not None and "torch" in sys.modules:
         _explain(item, call.excinfo, report)
+        _say_whose_devices(item, report)
 
 
 def _explain(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], report: pytest.TestReport) -> None:
@@ -115,6 +117,9 @@ def _explain(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], re
     from samedevice.usercode import users_traceback
 
     error = excinfo.value
+    if str(excinfo.traceback[-1].frame.f_globals.get("__name__")).startswith("_pytest."):
+        # What pytest itself says of an exception that was expected, whose text it quotes.
+        return
     finding = explain(error)
     if finding is None:
         return
@@ -122,3 +127,19 @@ def _explain(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], re
     report.longrepr = item.repr_failure(pytest.ExceptionInfo.from_exc_info((type(error), error, users)))
     finding = finding.named_from(str(item.config.invocation_params.dir))
     report.sections.append(("samedevice", Report((finding,), "finding").to_text()))
+
+
+def _say_whose_devices(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Say that a test which wants other devices than the session has had the session's."""
+    mark = item.get_closest_marker(_MARK)
+    session = item.config.getoption("samedevice_simulate")
+    if mark is None or session is None or mark.args == (session,) or mark.kwargs == {"device": session}:
+        return
+    from samedevice.texts import say, shown
+
+    text = say(
+        "--samedevice-simulate {session} holds for the whole session; this test's mark asks for {wanted}",
+        session=session,
+        wanted=", ".join(map(str, (*mark.args, *mark.kwargs.values()))) or "cuda",
+    )
+    report.sections.append(("samedevice", shown(text)))
