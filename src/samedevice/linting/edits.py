@@ -7,7 +7,7 @@ import ast
 from samedevice.findings import Edit
 from samedevice.linting.source import Source
 
-__all__ = ["add_keyword", "append", "replace", "replace_all"]
+__all__ = ["add_keyword", "add_keywords", "append", "needs_parentheses", "replace", "replace_all"]
 
 
 def replace(source: Source, node: ast.AST, text: str) -> Edit:
@@ -33,22 +33,31 @@ def replace_all(source: Source, changes: list[tuple[ast.AST, str]]) -> Edit:
 def append(source: Source, node: ast.AST, suffix: str) -> Edit:
     """Put `suffix` after an expression, in parentheses where it needs them: `x` becomes `x.cpu()`."""
     text = source.segment(node)
-    if not isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-        text = f"({text})"
-    return replace(source, node, text + suffix)
+    return replace(source, node, (f"({text})" if needs_parentheses(node) else text) + suffix)
+
+
+def needs_parentheses(node: ast.AST) -> bool:
+    """Whether what follows an expression would bind to its last part only."""
+    return not isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
 
 
 def add_keyword(source: Source, call: ast.Call, keyword: str) -> Edit:
     """Add `device=x.device` and the like to a call: after what it gives by position and `dtype`, before the rest."""
+    return add_keywords(source, [call], keyword)
+
+
+def add_keywords(source: Source, calls: list[ast.Call], keyword: str) -> Edit:
+    """Add the same keyword to several calls, none of which is inside another, as one edit."""
+    return replace_all(source, [_with_keyword(source, call, keyword) for call in calls])
+
+
+def _with_keyword(source: Source, call: ast.Call, keyword: str) -> tuple[ast.AST, str]:
+    """The node to replace, and its new text."""
     before = [*call.args, *(part.value for part in call.keywords if part.arg == "dtype")]
     later = [part for part in call.keywords if part.arg != "dtype"]
     if not before and later:
-        return _before(source, later[0], f"{keyword}, ")
+        return later[0], f"{keyword}, {source.segment(later[0])}"
     if not before:
-        return replace(source, call, f"{source.segment(call.func)}({keyword})")
+        return call, f"{source.segment(call.func)}({keyword})"
     last = max(before, key=lambda part: source.span(part)[1])
-    return replace(source, last, f"{source.segment(last)}, {keyword}")
-
-
-def _before(source: Source, node: ast.keyword, text: str) -> Edit:
-    return replace(source, node, text + source.segment(node))
+    return last, f"{source.segment(last)}, {keyword}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import edits
+from samedevice.linting import edits, mending
 from samedevice.linting.devices.facts import LostLeaf
 from samedevice.linting.source import Source
 
@@ -36,7 +36,8 @@ def made_in_place(fact: LostLeaf, source: Source) -> Fix | None:
         return None
     with_device = _with_device(source, factory, device)
     text = source.segment(made).replace(source.segment(factory), with_device, 1)
-    return Fix(text, (edits.replace(source, move, text),))
+    # Another device draws other numbers.
+    return Fix(text, (edits.replace(source, move, text),), safe=not mending.is_random(factory))
 
 
 def _with_device(source: Source, call: ast.Call, device: str) -> str:

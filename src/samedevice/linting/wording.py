@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.lattice import same_place
+from samedevice.linting.devices.method_tables import MOVES
+from samedevice.linting.devices.moves import module_place
 from samedevice.linting.devices.operation_tables import RECURRENT, WEIGHTED
 from samedevice.linting.devices.places import CPU, Location, Place, resolve
-from samedevice.linting.devices.values import Module, Tensor, Value
+from samedevice.linting.devices.values import Module, Tensor
+from samedevice.linting.edits import needs_parentheses
 from samedevice.linting.lines import line
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -17,12 +21,17 @@ from samedevice.texts import say
 __all__ = [
     "device_expression",
     "device_name",
+    "has_self",
     "here",
+    "holds_everywhere",
     "line",
     "line_of",
+    "names_in",
+    "outer_device_name",
     "own_device_name",
     "place_name",
     "text_of",
+    "text_with",
     "there",
 ]
 
@@ -35,6 +44,12 @@ def text_of(node: ast.AST, source: Source) -> str:
         return "it"
     text = " ".join(source.segment(node).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def text_with(suffix: str, node: ast.expr, source: Source) -> str:
+    """An expression with what is put after it, as `edits.append` writes it."""
+    text = text_of(node, source)
+    return (f"({text})" if needs_parentheses(node) else text) + suffix
 
 
 def place_name(place: Location | None) -> str:
@@ -100,25 +115,123 @@ def own_device_name(conflict: Conflict, right: Operand) -> str | None:
     return next((name for name, place in conflict.where.devices if same_place(place, right.place)), None)
 
 
+def outer_device_name(conflict: Conflict, source: Source, at: ast.Call) -> str | None:
+    """The file's own name for the device where the culprit should be, at a place outside of all functions."""
+    for name, place in conflict.where.outer_devices:
+        if same_place(place, conflict.other.place) and any(
+            isinstance(part, ast.Name) and part.id == name and _is_store(part) and part.lineno < at.lineno
+            for part in ast.walk(source.tree)
+        ):
+            return name
+    return None
+
+
+def has_self(function: str, source: Source) -> bool:
+    """Whether a method names its object `self`."""
+    cls, _, name = function.rpartition(".")
+    return any(
+        isinstance(node, ast.ClassDef)
+        and node.name == cls.rpartition(".")[2]
+        and any(
+            isinstance(part, ast.FunctionDef) and part.name == name and [a.arg for a in part.args.args[:1]] == ["self"]
+            for part in node.body
+        )
+        for node in ast.walk(source.tree)
+    )
+
+
 def _candidates(conflict: Conflict, source: Source, right: Operand) -> Iterator[str]:
     yield from (name for name, place in conflict.where.devices if same_place(place, right.place))
-    if isinstance(right.value, Tensor) and _is_simple(right.node):
+    of_module = _of_module(conflict, source, right)
+    if isinstance(right.value, Tensor) and not _is_called(right) and _is_simple(right.node):
         yield f"{source.segment(right.node)}.device"
-    elif conflict.where.in_module and _has_weight(right.value) and _is_simple(right.node):
-        yield f"{source.segment(right.node)}.weight.device"
+    elif conflict.where.in_module and of_module is not None:
+        yield of_module
     yield from (name for name, place in conflict.where.outer_devices if same_place(place, right.place))
     found = resolve(right.place) if right.place is not None else None
-    if isinstance(found, Place) and not isinstance(found.index, str):
-        yield f'"{found}"'
+    literal = f'"{found}"' if isinstance(found, Place) and not isinstance(found.index, str) else None
+    if of_module is not None and (conflict.where.function or literal is None or not holds_everywhere(literal, source)):
+        yield of_module
+    if literal is not None:
+        yield literal
 
 
-def _has_weight(value: Value) -> bool:
-    return isinstance(value, Module) and value.cls is None and value.name in WEIGHTED - RECURRENT
+def _of_module(conflict: Conflict, source: Source, right: Operand) -> str | None:
+    """The device of a module that is called by a name, which has a `weight` only where it is such a layer itself."""
+    if not _is_simple(right.node) or not (isinstance(right.value, Module) or _is_called(right)):
+        return None
+    name = source.segment(right.node)
+    if _may_lack_weight(right):
+        return None
+    if _has_weight(right):
+        return f"{name}.weight.device" if conflict.where.in_module else f"next({name}.parameters()).device"
+    if right.whole is not None and not same_place(module_place(right.whole), right.place):
+        return None
+    # Replicas have no parameters: source: torch/nn/parallel/replicate.py.
+    replicated = conflict.where.in_module and "DataParallel" in names_in(source)
+    return None if replicated else f"next({name}.parameters()).device"
+
+
+def _is_called(operand: Operand) -> bool:
+    """Whether it is a module of a class that is not seen: what is called has parameters, and need not have a device."""
+    return isinstance(operand.value, Tensor) and not operand.value.certain and operand.argument == "weight"
+
+
+def _has_weight(operand: Operand) -> bool:
+    value = operand.value
+    layer = isinstance(value, Module) and value.cls is None and value.name in _WITH_WEIGHT
+    return layer and operand.whole is None
+
+
+def _may_lack_weight(operand: Operand) -> bool:
+    """Whether it is a norm that was told whether to have parameters: one without has buffers only."""
+    value = operand.value
+    if not isinstance(value, Module) or value.cls is not None or "Norm" not in value.name:
+        return False
+    made = value.origin.node
+    return not isinstance(made, ast.Call) or len(made.args) > 2 or any(_is_affine(word) for word in made.keywords)
+
+
+def _is_affine(keyword: ast.keyword) -> bool:
+    return keyword.arg is None or keyword.arg.endswith("affine")
+
+
+_WITH_WEIGHT = WEIGHTED - RECURRENT - {"MultiheadAttention"} - {name for name in WEIGHTED if "Transformer" in name}
+"""Layers with a parameter of that name."""
+
+
+def holds_everywhere(device: str, source: Source) -> bool:
+    """Whether a device may be written down: not as text in a program that looks which ones there are."""
+    return not device.startswith('"') or not _looks_for_devices(source)
+
+
+def _looks_for_devices(source: Source) -> bool:
+    return bool({"is_available", "current_accelerator"} & names_in(source)) or any(
+        _chooses(node, source) for node in ast.walk(source.tree) if isinstance(node, ast.IfExp | ast.If)
+    )
+
+
+def _chooses(node: ast.IfExp | ast.If, source: Source) -> bool:
+    """`"cuda" if wanted else "cpu"`, and `if cuda: model.cuda()`."""
+    if isinstance(node, ast.IfExp):
+        return any(isinstance(arm, ast.Constant) and arm.value == "cpu" for arm in (node.body, node.orelse))
+    asks = re.search("cuda|gpu|device", source.segment(node.test), re.IGNORECASE)
+    parts = (part for statement in node.body for part in ast.walk(statement))
+    return asks is not None and any(isinstance(part, ast.Attribute) and part.attr in ("to", *MOVES) for part in parts)
+
+
+def names_in(source: Source) -> set[str]:
+    """The names and attributes that a file mentions."""
+    parts = ast.walk(source.tree)
+    return {part.id if isinstance(part, ast.Name) else part.attr for part in parts if isinstance(part, _NAMES)}
+
+
+_NAMES = (ast.Name, ast.Attribute)
 
 
 def _is_known_before(expression: str, node: ast.AST, conflict: Conflict, source: Source) -> bool:
     """Whether the name that `expression` begins with is bound where `node` stands, in the conflict's function."""
-    name = expression.partition(".")[0].partition("[")[0]
+    name = expression.removeprefix("next(").partition(".")[0].partition("[")[0]
     if not name.isidentifier() or name == "self":
         return True
     function = conflict.where.node

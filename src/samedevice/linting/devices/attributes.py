@@ -108,6 +108,8 @@ def forget(machine: Machine, value: Value) -> None:
 def _of_tensor(machine: Machine, value: Tensor, name: str) -> Value:
     if name == "device":
         return Device(machine.traced or moves.place_of(value))
+    if name == "is_leaf" and value.lost_leaf:
+        return Constant(False)
     if name in _ASKS_KIND:
         known = truth.is_on(value, name.removeprefix("is_"))
         return UNKNOWN if known is None else Constant(known)

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from samedevice.linting.devices.places import CPU, Certainty, Location, difference, resolve
-from samedevice.linting.devices.values import UNKNOWN, Optimizer, Tensor, Value
+from samedevice.linting.devices.values import UNKNOWN, Module, Optimizer, Tensor, Value
 
 __all__ = [
     "Conflict",
@@ -48,6 +48,8 @@ class Operand:
     argument: str = ""
     inside: bool = False
     """Belongs to code of another file: what is wrong with it is that file's affair."""
+    whole: Module | None = None
+    """The Sequential that `node` names, where `value` is one of its layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Conflict:
     where: Where
     path: tuple[ast.AST, ...] = ()
     """The calls that led there, outermost first."""
+    operands: tuple[Operand, ...] = ()
+    """All that took part, those two among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,7 @@ def _judge(pending: _Pending, current_index: int | None) -> Conflict | None:
     if culprit.inside:
         return None
     return Conflict(
-        pending.node, pending.operation, pending.role, culprit, other, certainty, pending.where, pending.path
+        pending.node, pending.operation, pending.role, culprit, other, certainty, pending.where, pending.path, operands
     )
 
 

@@ -68,6 +68,8 @@ class Machine:
         """The imports whose files are being interpreted."""
         self.traced: Location | None = None
         """Where the module was traced whose `forward` is being called."""
+        self.chain: Module | None = None
+        """The Sequential whose layers are being called, the outermost one."""
         self.archives: list[Module] = []
         """The modules that the file writes with `torch.jit.save`."""
         self.answers: dict[ast.AST, bool] = {}

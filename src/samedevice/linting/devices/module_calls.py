@@ -73,10 +73,11 @@ def _call_own(machine: Machine, module: Module, arguments: Arguments, node: ast.
         given = sequence(arguments.positional, mutable=False)
         machine.call(hook, Arguments([module, given, Mapping(dict(arguments.keywords))], [node] * 3), node)
     before, machine.traced = machine.traced, module.traced or machine.traced
+    chain, machine.chain = machine.chain, None
     try:
         result = machine.call(attributes.read(machine, module, "forward", node), arguments, node)
     finally:
-        machine.traced = before
+        machine.traced, machine.chain = before, chain
     return _with_source(_hooked(machine, module, arguments, result, node), module)
 
 
@@ -101,14 +102,21 @@ def _call_chain(machine: Machine, module: Module, arguments: Arguments, node: as
     if not machine.spend(1):
         return UNKNOWN
     value: Value | None = None
-    for child in module.children:
-        given = arguments if value is None else Arguments([value], [node])
-        value = machine.call(child, given, node)
+    given = arguments
+    before, machine.chain = machine.chain, machine.chain or module
+    try:
+        for child in module.children:
+            value = machine.call(child, given, node)
+            # What a layer without parameters passes on is in the wrong place only if what it got was.
+            kept = isinstance(child, Module) and child.name in PARAMETERLESS and len(given.nodes) == 1
+            given = Arguments([value], given.nodes if kept else [node])
+    finally:
+        machine.chain = before
     return _with_source(value, module) if value is not None else UNKNOWN
 
 
 def _call_weighted(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:
-    weight = Operand(module, module.place, getattr(node, "func", node), "weight")
+    weight = Operand(module, module.place, getattr(node, "func", node), "weight", whole=machine.chain)
     operands = [weight]
     hidden: list[Operand] = []
     for position, (value, part, name) in enumerate(arguments.all()):

@@ -6,7 +6,18 @@ demand nothing here: what is not known stays silent.
 
 from __future__ import annotations
 
-__all__ = ["ELEMENTWISE", "FACTORIES", "LIKE", "OF_TENSORS", "PARAMETERLESS", "STRICT", "WEIGHTED", "WEIGHTED_LOSSES"]
+__all__ = [
+    "ELEMENTWISE",
+    "FACTORIES",
+    "LIKE",
+    "OF_TENSORS",
+    "PARAMETERLESS",
+    "RANDOM",
+    "RECURRENT",
+    "STRICT",
+    "WEIGHTED",
+    "WEIGHTED_LOSSES",
+]
 
 STRICT = frozenset(
     [
@@ -170,6 +181,9 @@ ELEMENTWISE = frozenset(
     ]
 )
 """Tensors without dimensions on the CPU may join the others."""
+
+RANDOM = frozenset(["rand", "randn", "randint", "randperm", "normal", "rand_like", "randn_like", "randint_like"])
+"""Factories whose numbers depend on the device that draws them."""
 
 FACTORIES = frozenset(
     [

@@ -57,11 +57,16 @@ def tensors_in(value: Value, node: ast.AST, argument: str) -> Iterable[tuple[Ten
 
 def _parts(value: Sequence, node: ast.AST) -> list[tuple[Value, ast.AST]]:
     if value.apart is not None:
-        return [(item, node) for item in value.apart]
+        return [(item, _each_of(node)) for item in value.apart]
     if value.items is None:
-        return [(value.element, node)]
+        return [(value.element, _each_of(node))]
     written = node.elts if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == len(value.items) else None
-    return [(item, written[i] if written else node) for i, item in enumerate(value.items)]
+    return [(item, written[i] if written else _each_of(node)) for i, item in enumerate(value.items)]
+
+
+def _each_of(node: ast.AST) -> ast.AST:
+    """An item of what `node` gives, which has no expression of its own: `*node`, at the place of `node`."""
+    return ast.copy_location(ast.Starred(node, ast.Load()), node) if isinstance(node, ast.expr) else node
 
 
 def combine(machine: Machine, node: ast.AST, operation: str, role: str, arguments: list[Argument]) -> Value:

@@ -35,7 +35,9 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     device = wording.device_expression(fact, source, at=node)
     if device is None:
         return None
-    return Fix(f"map_location={device}", (edits.add_keyword(source, node, f"map_location={device}"),))
+    keyword = f"map_location={device}"
+    safe = wording.holds_everywhere(device, source)
+    return Fix(keyword, (edits.add_keyword(source, node, keyword),), safe=safe)
 
 
 RULE = Rule("SD113", "checkpoint-map-location", Conflict, _claims, _message, at=origin_node, fix=_fix)

@@ -54,7 +54,7 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     return (
         mending.moved(origin.node, device, source)
         if origin.how == "numpy"
-        else mending.add_device(origin.node, device, source)
+        else mending.add_device([origin.node], device, source)
     )
 
 

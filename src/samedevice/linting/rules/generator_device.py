@@ -36,7 +36,7 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     if device is None or generator.origin.function != fact.where.function or call.args or call.keywords:
         return None
     text = f"{source.segment(call.func)}({device})"
-    return Fix(text, (edits.replace(source, call, text),))
+    return Fix(text, (edits.replace(source, call, text),), safe=wording.holds_everywhere(device, source))
 
 
 RULE = Rule("SD111", "generator-device", Conflict, _claims, _message, fix=_fix)

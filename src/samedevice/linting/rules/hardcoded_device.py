@@ -42,7 +42,7 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     if node.func.attr not in ("to", *MOVES):
         return None
     text = f"{source.segment(node.func.value)}.to({device})"
-    return Fix(text, (edits.replace(source, node, text),))
+    return Fix(text, (edits.replace(source, node, text),), safe=wording.holds_everywhere(device, source))
 
 
 RULE = Rule("SD107", "hardcoded-device", Conflict, _claims, _message, at=origin_node, fix=_fix)

@@ -7,7 +7,8 @@ import ast
 from samedevice.findings import Fix
 from samedevice.linting import mending, wording
 from samedevice.linting.devices.facts import Conflict, Operand
-from samedevice.linting.evidence import is_certain, is_tensor, made_here, origin_of, where_made
+from samedevice.linting.devices.lattice import same_place
+from samedevice.linting.evidence import is_certain, is_tensor, origin_of, where_made
 from samedevice.linting.rule import Rule
 from samedevice.linting.source import Source
 from samedevice.texts import say
@@ -30,15 +31,28 @@ def _message(fact: Conflict, source: Source) -> str:
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
-    origin = origin_of(fact)
     call = fact.node
     given = call.args[0] if isinstance(call, ast.Call) and call.args else None
     beside = Operand(fact.culprit.value, fact.other.place, given) if isinstance(given, ast.Name) else None
-    if origin is not None and origin.how == "made" and made_here(fact) and isinstance(origin.node, ast.Call):
-        device = wording.device_expression(fact, source, at=origin.node, beside=beside)
-        if device is not None:
-            return mending.add_device(origin.node, device, source)
-    return mending.move_at_use(fact, source, beside=beside)
+    there = mending.make_there(fact, source, _factories(fact), beside=beside)
+    return there if there is not None and there.safe else mending.move_at_use(fact, source, beside=beside) or there
+
+
+def _factories(fact: Conflict) -> list[ast.Call]:
+    """The calls of one function that made the parts of the state."""
+    first = origin_of(fact)
+    calls: list[ast.Call] = []
+    for operand in fact.operands:
+        origin = getattr(operand.value, "origin", None)
+        if operand.argument != "hx" or not same_place(operand.place, fact.culprit.place):
+            continue
+        if first is None or origin is None or origin.how != "made" or origin.foreign:
+            return []
+        if origin.function != first.function or not isinstance(origin.node, ast.Call):
+            return []
+        if origin.node not in calls:
+            calls.append(origin.node)
+    return calls
 
 
 RULE = Rule("SD120", "hidden-state", Conflict, _claims, _message, at=where_made, fix=_fix)

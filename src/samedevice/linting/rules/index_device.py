@@ -29,10 +29,11 @@ def _message(fact: Conflict, source: Source) -> str:
 
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
-    if fact.role == "index" and isinstance(fact.other.node, ast.expr) and fact.other.argument == "indices":
-        return Fix(
-            f"{wording.text_of(fact.other.node, source)}.cpu()", (edits.append(source, fact.other.node, ".cpu()"),)
-        )
+    index = fact.other.node
+    if fact.role == "index" and isinstance(index, ast.expr) and fact.other.argument == "indices":
+        if isinstance(index, ast.Starred):
+            return None
+        return Fix(wording.text_with(".cpu()", index, source), (edits.append(source, index, ".cpu()"),))
     return mending.move_at_use(fact, source)
 
 

@@ -42,7 +42,7 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     if node is not fact.node.value or not isinstance(kept, ast.Name | ast.Attribute):
         return None
     suffix = f".to({source.segment(kept)}.device)"
-    return Fix(f"{wording.text_of(node, source)}{suffix}", (edits.append(source, node, suffix),))
+    return Fix(wording.text_with(suffix, node, source), (edits.append(source, node, suffix),))
 
 
 RULE = Rule("SD121", "metric-state", Conflict, _claims, _message, fix=_fix)
