@@ -70,7 +70,7 @@ def _with_source(finding: Finding) -> Finding:
         cause=best.cause,
         culprit=best.culprit or finding.culprit,
         reasons=(*finding.reasons, best.message),
-        fix=best.fix,
+        fix=best.fix or (finding.fix if best.code == finding.code else None),
     )
 
 

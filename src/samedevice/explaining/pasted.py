@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
-from dataclasses import dataclass
 
 from samedevice.causes import catalogue
+from samedevice.explaining.mending.edits import enclosed, replace_node
+from samedevice.explaining.mending.mend import advice
+from samedevice.explaining.pasted_arguments import by_argument
+from samedevice.explaining.pasted_kinds import by_input_ids, by_kind, by_optimizer
+from samedevice.explaining.pasted_reading import NAMELESS, Guess, Pasted, is_plain, parsed, read, sides
+from samedevice.explaining.pasted_written import by_written_device
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import arguments_of, call_name, undressed
 from samedevice.explaining.tracebacks import PastedFrame, frames_in
-from samedevice.explaining.vocabulary import LAYER_OPERATORS
-from samedevice.findings import Culprit, Finding, Location, Operand, Raised
+from samedevice.explaining.vocabulary import LAYER_OPERATORS, LOSS
+from samedevice.findings import Culprit, Finding, Fix, Location, Operand, Raised
 from samedevice.messages import Recognised, recognise
 from samedevice.texts import say
 
@@ -25,24 +29,18 @@ __all__ = ["explain_text"]
 _PREFIX = re.compile(r"(?m)^(?:\[rank\d+\]:|>) ?")
 """What torchrun and mail put before each line."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_NAMELESS = ("common", "operand", "others")
-"""What a message calls an operand that it does not name."""
 _FAR = 100_000
 """How many characters before a message its traceback can begin; a log may hold thousands."""
 
 _LAYERS = re.compile(r"torch[\\/]nn[\\/](modules|functional)")
 """The files whose frames end a traceback that a layer's own operation raised."""
 
-_FROM_INPUT = ("mat1", "input", "index", "indices", "query", "batch1", "hidden", "self", "target", "lengths")
+_FROM_INPUT = ("mat1", "input", "index", "indices", "query", "batch1", "self", "lengths")
+_INPUT_FIRST = ("convolution", "cudnn_convolution", "batch_norm", "native_batch_norm", "native_layer_norm")
+"""Operators whose first tensor is the layer's input."""
+_WEIGHTED_FILES = {"linear.py", "conv.py", "sparse.py"}
+"""Where the layers are defined that always have a weight."""
 _FROM_MODULE = ("mat2", "weight", "bias", "running_mean", "running_var", "parameter", "qkv_weight", "batch2")
-
-
-@dataclass(frozen=True, slots=True)
-class _Guess:
-    name: str
-    slug: str
-    reason: str
-    line: int | None = None
 
 
 def explain_text(text: str) -> Finding | None:
@@ -62,30 +60,48 @@ def explain_text(text: str) -> Finding | None:
     frames = [frame for frame in told if frame.is_users]
     frames = frames or [frame for frame in frames_in(text[recognised.start :][:_FAR]) if frame.is_users]
     frame = frames[-1] if frames else None
-    in_layer = bool(told) and _LAYERS.search(told[-1].file) is not None
-    guess = (_guess(recognised, frame, in_layer) or _model(recognised, frames, in_layer)) if frame is not None else None
+    pasted = read(recognised, told, frame) if frame is not None else None
+    guess = _settled(pasted, frames) if pasted is not None else None
     return _finding(text, recognised, frame, guess)
 
 
-def _finding(text: str, recognised: Recognised, frame: PastedFrame | None, guess: _Guess | None) -> Finding:
+def _settled(pasted: Pasted, frames: list[PastedFrame]) -> Guess | None:
+    """What the first rule that applies says; the surest come first."""
+    return (
+        by_kind(pasted)
+        or by_optimizer(pasted)
+        or by_argument(pasted)
+        or by_input_ids(pasted)
+        or _of_layer(pasted)
+        or _plain_attribute(pasted.node, pasted.source, pasted.frame)
+        or _model(pasted, frames)
+        or by_written_device(pasted)
+    )
+
+
+def _finding(text: str, recognised: Recognised, frame: PastedFrame | None, guess: Guess | None) -> Finding:
     slug = recognised.cause or (guess.slug if guess is not None else "other")
     message = text[recognised.start : recognised.end]
-    wrong, expected = _sides(recognised)
+    wrong, expected = sides(recognised)
+    if guess is not None and guess.wrong:
+        wrong, expected = guess.wrong, guess.expected
     operator = recognised.operator
     name = guess.name if guess is not None else None
     culprit = None
-    if name is not None and frame is not None:
-        line = guess.line if guess is not None else None
-        culprit = Culprit(name, frame.file if line is not None else None, line, wrong or None)
-    sentence = (
-        say("{name} is on {wrong}, expected on {expected}", name=name, wrong=wrong, expected=expected)
-        if name and wrong and expected
-        else message
-    )
+    if guess is not None and name is not None and frame is not None:
+        culprit = Culprit(
+            name,
+            frame.file if guess.line is not None else None,
+            guess.line,
+            wrong if wrong and guess.message is None else None,
+        )
+    sentence = guess.message if guess is not None else None
+    if sentence is None and name and wrong and expected:
+        sentence = say("{name} is on {wrong}, expected on {expected}", name=name, wrong=wrong, expected=expected)
     return Finding(
         code=next(code for code, known in catalogue.SLUGS.items() if known == slug),
         cause=slug,
-        message=sentence,
+        message=sentence or message,
         location=_location(frame),
         raised=Raised(recognised.exception, message),
         operation=f"aten::{operator}" if operator is not None and "." not in operator else operator,
@@ -94,9 +110,10 @@ def _finding(text: str, recognised: Recognised, frame: PastedFrame | None, guess
         operands=tuple(
             Operand(place, device, argument=place)
             for place, device in recognised.places.items()
-            if place not in _NAMELESS
+            if place not in NAMELESS
         ),
         reasons=(guess.reason,) if guess is not None else (),
+        fix=guess.fix if guess is not None and guess.fix is not None else advice(slug),
     )
 
 
@@ -108,62 +125,75 @@ def _location(frame: PastedFrame | None) -> Location | None:
     )
 
 
-def _sides(recognised: Recognised) -> tuple[str, str]:
-    """(wrong device, expected device): the CPU is wrong where an accelerator is the other side."""
-    devices = recognised.devices
-    if recognised.cause == "lengths-must-be-cpu" or recognised.cause == "numpy-on-cuda":
-        return (devices[0] if devices else ""), "cpu"
-    accelerators = [device for device in devices if device != "cpu"]
-    if "cpu" in devices and accelerators:
-        return "cpu", accelerators[0]
-    if len(accelerators) > 1 and "others" in recognised.places:
-        expected = recognised.places["others"]
-        return next(device for device in accelerators if device != expected), expected
-    return "", ""
-
-
-def _guess(recognised: Recognised, frame: PastedFrame, in_layer: bool) -> _Guess | None:
-    """The expression of the code line that is in the wrong place, where message and line settle it."""
-    node, source = _parsed(frame)
-    if node is None:
-        return None
-    wrong, _ = _sides(recognised)
-    argument = next((name for name, device in recognised.places.items() if device == wrong and name != "others"), None)
+def _of_layer(pasted: Pasted) -> Guess | None:
+    """The layer or the input of a line that calls one layer, where the message says which of them is where."""
+    node, source, recognised = pasted.node, pasted.source, pasted.recognised
+    wrong, _ = sides(recognised)
+    in_layer = bool(pasted.below) and _LAYERS.search(pasted.below[-1].file) is not None
     call = _layer_call(node) if in_layer or not _multiplies(node) else None
-    if call is not None and argument is not None and _is_layer(recognised):
-        if argument in _FROM_MODULE:
-            name = source.text_of(call.func)
-            return _Guess(name, "model-not-moved", say("its parameters are on {wrong}", wrong=wrong))
-        if argument in _FROM_INPUT and call.args:
-            inner = undressed(call.args[0])
-            return _Guess(
-                source.text_of(inner),
-                "input-not-moved",
-                say("the input is on {wrong}, the parameters are not", wrong=wrong),
-            )
-    return _plain_attribute(node, source, frame)
+    if call is None or not wrong or not _is_layer(recognised) or LOSS.search(call_name(call)):
+        return None
+    argument = next((name for name, device in recognised.places.items() if device == wrong and name != "others"), None)
+    if argument in _FROM_MODULE:
+        name = source.text_of(call.func)
+        reason = say("its parameters are on {wrong}", wrong=wrong)
+        return Guess(name, "model-not-moved", reason, fix=_moved_before(pasted, call, pasted.frame))
+    is_input = argument in _FROM_INPUT or (argument is None and _comes_after_input(recognised))
+    if not is_input or not call.args or isinstance(call.args[0], ast.Starred):
+        return None
+    inner = undressed(call.args[0])
+    fix = pasted.fix(replace_node(source, inner, f"{enclosed(source, inner)}.to({_place_of(pasted, call)})"))
+    reason = say("the input is on {wrong}, the parameters are not", wrong=wrong)
+    return Guess(source.text_of(inner), "input-not-moved", reason, fix=fix)
 
 
-def _model(recognised: Recognised, frames: list[PastedFrame], in_layer: bool) -> _Guess | None:
+def _comes_after_input(recognised: Recognised) -> bool:
+    """Whether the message says that a layer's weight is not where its input is, which the operator looked at first."""
+    if "others" not in recognised.places:
+        return False
+    return "weight" in recognised.places and (
+        recognised.values.get("index") == "2" or (recognised.operator or "").strip("_") in _INPUT_FIRST
+    )
+
+
+def _place_of(pasted: Pasted, call: ast.Call) -> str:
+    """The device of what is called: of its weight where the traceback goes to such a layer directly."""
+    name = pasted.source.text_of(call.func)
+    files = {re.split(r"[\\/]", frame.file)[-1] for frame in pasted.below if _LAYERS.search(frame.file)}
+    direct = files - {"module.py", "functional.py"}
+    is_one = len(direct) == 1 and direct <= _WEIGHTED_FILES and pasted.is_in_torch
+    return f"{name}.weight.device" if is_one else f"next({name}.parameters()).device"
+
+
+def _moved_before(pasted: Pasted, call: ast.Call, frame: PastedFrame) -> Fix | None:
+    """The line that brings what is called to its input, where that is a name; a part moves with its model."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name and pasted.recognised.kind == "data-parallel" and (first := sides(pasted.recognised)[1]):
+        return Fix(say("{code}  (once, before line {line})", code=f'{name}.to("{first}")', line=frame.line))
+    argument = call.args[0] if call.args else None
+    if argument is None or not is_plain(argument) or not name:
+        return None
+    code = f"{name}.to({ast.unparse(argument)}.device)"
+    return Fix(say("{code}  (once, before line {line})", code=code, line=frame.line))
+
+
+def _model(pasted: Pasted, frames: list[PastedFrame]) -> Guess | None:
     """The layer whose parameters are on the CPU and its input is not; where a line calls several, their model.
 
     The way out leads through methods called `forward`: whoever called the outermost of them has a name for the whole.
     """
+    recognised = pasted.recognised
     given = next((place for place in recognised.places if place in ("mat1", "input", "index")), None)
-    if (
-        given is None
-        or not _is_layer(recognised)
-        or _sides(recognised)[0] != "cpu"
-        or recognised.places[given] == "cpu"
-    ):
+    if given is None or not _is_layer(recognised) or sides(recognised)[0] != "cpu" or recognised.places[given] == "cpu":
         return None
     outside = next((frame for frame in reversed(frames) if frame.function != "forward"), None)
     for frame in (frames[-1], outside):
-        node, source = _parsed(frame) if frame is not None else (None, None)
+        node, source = parsed(frame) if frame is not None else (None, None)
         call = _layer_call(node) if node is not None else None
         if call is not None and source is not None:
             reason = say("its parameters are on {wrong}", wrong="cpu")
-            return _Guess(source.text_of(call.func), "model-not-moved", reason)
+            fix = _moved_before(pasted, call, frame) if frame is not None else None
+            return Guess(source.text_of(call.func), "model-not-moved", reason, fix=fix)
     return None
 
 
@@ -181,19 +211,6 @@ def _is_layer(recognised: Recognised) -> bool:
     return recognised.operator is None or recognised.operator.strip("_") in LAYER_OPERATORS
 
 
-def _parsed(frame: PastedFrame) -> tuple[ast.AST | None, Source]:
-    """The statement of the frame: from its file where that still holds the line, else from the pasted text."""
-    source = read_source(frame.file)
-    if source.lines and (not frame.code or source.line(frame.line) == frame.code):
-        return source.statement_at(frame.line), source
-    code = textwrap.dedent(frame.code)
-    try:
-        tree = ast.parse(code.removesuffix(":") if not code.endswith(":") else code + " pass")
-    except SyntaxError:
-        return None, source
-    return (tree.body[0] if tree.body else None), Source(frame.file, (code,), tree)
-
-
 def _layer_call(node: ast.AST) -> ast.Call | None:
     """The innermost-last call of something that may be a module: `self.fc(x)`, `model(x)`."""
     calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
@@ -207,7 +224,7 @@ def _may_be_module(function: ast.expr) -> bool:
     return isinstance(function, ast.Name) and not function.id[:1].isupper() and function.id not in dir(__builtins__)
 
 
-def _plain_attribute(node: ast.AST, source: Source, frame: PastedFrame) -> _Guess | None:
+def _plain_attribute(node: ast.AST, source: Source, frame: PastedFrame) -> Guess | None:
     """`self.pe` of a class whose source assigns it a tensor without registering it."""
     definition = source.class_at(frame.line) if source.tree.body else None
     if definition is None:
@@ -224,7 +241,7 @@ def _plain_attribute(node: ast.AST, source: Source, frame: PastedFrame) -> _Gues
             reason = say("self.{name} is a plain attribute, so the module's `.to()` leaves it behind", name=name)
             if not _is_module_class(definition):
                 reason = say("{name} is no module: nothing moves what it holds", name=definition.name)
-            return _Guess(f"self.{name}", "plain-attribute", reason, inner.lineno)
+            return Guess(f"self.{name}", "plain-attribute", reason, inner.lineno)
     return None
 
 

@@ -87,7 +87,7 @@ def _code_of(rest: list[str], line: int) -> str:
     for text in rest[1:12]:
         numbered = _NUMBERED.match(text)
         if numbered is not None and int(numbered["line"]) == line:
-            return numbered["code"].strip()
+            return numbered["code"].strip(" \t│")  # rich draws a line at each level of indentation
     return next(_indented(rest), "")
 
 

@@ -27,7 +27,7 @@ from samedevice.explaining.mending.ordering import after_the_move
 from samedevice.findings import Fix
 from samedevice.texts import say
 
-__all__ = ["mend"]
+__all__ = ["advice", "mend"]
 
 
 def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
@@ -50,6 +50,11 @@ def mend(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     reordered = after_the_move(evidence) if copied else None
     fix = reordered or mender(evidence, verdict, made) or at_use(evidence, verdict, made)
     return fix or _SENTENCES_BY_MESSAGE.get(evidence.kind) or _SENTENCES.get(_kind_of_advice(evidence, verdict))
+
+
+def advice(slug: str) -> Fix | None:
+    """How faults of the cause `slug` are mended, in a sentence; None for the cause `other`."""
+    return _SENTENCES.get(slug)
 
 
 def _kind_of_advice(evidence: Evidence, verdict: Verdict) -> str:
