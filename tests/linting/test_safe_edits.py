@@ -271,3 +271,77 @@ def test_code_that_asks_for_a_leaf_is_let_pass():
     assert lint_source(made + "opt = torch.optim.SGD([w]) if w.is_leaf else None\n") == ()
     assert lint_source(made + "if w.is_leaf:\n    opt = torch.optim.SGD([w])\n") == ()
     assert lint_source(made + "opt = torch.optim.SGD([w]) if w.requires_grad else None\n")
+
+
+OWN = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Sequential(nn.Linear(4, 2))
+    def forward(self, x):
+        return self.second(self.first(x).relu())
+"""
+
+
+def test_a_model_that_nothing_moved_is_one_fault_and_is_moved_where_it_is_made():
+    program = OWN + "net = Net()\nout = net(torch.ones(2, 4).to(device))\n"
+    (finding,) = lint_source(CHOSEN + program)
+    assert (finding.code, finding.fix.summary, finding.fix.safe) == ("SD102", "Net().to(device)", True)
+    after = applied(program)
+    assert "net = Net().to(device)\n" in after
+    assert lint_source(after) == ()
+    exec(compile(after, "program", "exec"), {"__name__": "program"})
+
+
+def test_a_model_of_a_function_is_moved_to_the_device_of_that_function():
+    program = OWN + (
+        'def main():\n    where = "cuda" if torch.cuda.is_available() else "cpu"\n    my_device = torch.device(where)\n'
+        "    net = Net()\n    return net(torch.ones(2, 4).to(my_device))\nout = main()\n"
+    )
+    assert "    net = Net().to(my_device)\n" in applied(program, FORCED)
+
+
+def test_a_layer_that_stayed_behind_is_told_by_itself():
+    program = OWN + "net = Net()\nnet.first.to(device)\nout = net(torch.ones(2, 4).to(device))\n"
+    (finding,) = lint_source(CHOSEN + program)
+    assert "Net()" not in (finding.fix.summary if finding.fix else "")
+
+
+def test_a_wrapped_model_of_a_class_is_one_fault():
+    program = OWN + (
+        "net = Net()\nif torch.cuda.device_count() > 1:\n    net = nn.DataParallel(net)\n"
+        "out = net(torch.ones(8, 4).cuda())\n"
+    )
+    assert len(lint_source(FORCED + program)) == 1
+    after = fix_text(FORCED + program)
+    assert 'net = Net().to("cuda")\n' in after
+    assert lint_source(after) == ()
+
+
+@pytest.mark.parametrize(
+    ("batch", "code"),
+    [
+        ('{"x": torch.ones(2, 4), "y": torch.ones(2, 2)}', "SD101"),
+        ('{"x": torch.ones(2, 4), "y": torch.ones(2, 2).to(device)}', "SD108"),
+        ('{"x": torch.ones(2, 4), "y": load()}', "SD108"),
+        ('{"x": torch.ones(2, 4), "y": {"z": torch.ones(2).to(device)}}', "SD108"),
+        ('{"x": torch.ones(2, 4), "y": {"z": torch.ones(2)}, "n": 3}', "SD101"),
+    ],
+)
+def test_the_rest_of_a_batch_is_spoken_of_only_where_it_was_moved(batch, code):
+    program = (
+        f'from loading import load\nmodel = nn.Linear(4, 2).to(device)\nbatch = {batch}\nout = model(batch["x"])\n'
+    )
+    (finding,) = lint_source(CHOSEN + program)
+    assert finding.code == code
+    if code == "SD101":
+        assert finding.fix.summary == 'batch["x"].to(device)'
+
+
+def test_a_nested_part_is_told_with_the_batch_that_was_moved_around_it():
+    program = (
+        'model = nn.Linear(4, 2).to(device)\nbatch = {"extra": {"mask": torch.ones(2, 4)}, "y": torch.ones(2)}\n'
+        'batch["y"] = batch["y"].to(device)\nout = model(batch["extra"]["mask"])\n'
+    )
+    assert [finding.code for finding in lint_source(CHOSEN + program)] == ["SD108"]

@@ -114,7 +114,8 @@ def _findings(facts: list[Fact], parsed: Source) -> Iterator[Finding]:
 
 def _origin(fact: Fact) -> int | None:
     """What identifies the thing in the wrong place: the expression that made it."""
-    culprit = fact.culprit.whole or fact.culprit.value if isinstance(fact, Conflict) else None
+    operand = fact.culprit if isinstance(fact, Conflict) else None
+    culprit = operand.model or operand.whole or operand.value if operand is not None else None
     origin = getattr(culprit, "origin", None)
     return id(origin.node) if origin is not None else None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from samedevice.findings import Fix
 from samedevice.linting import edits, wording
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.operation_tables import RANDOM
-from samedevice.linting.devices.values import Module
+from samedevice.linting.devices.values import UNKNOWN, Module, Value
 from samedevice.linting.evidence import made_here, origin_of
 from samedevice.linting.source import Source
 
@@ -74,15 +75,23 @@ def _is_written(conflict: Conflict) -> bool:
 def move_module_where_made(conflict: Conflict, source: Source) -> Fix | None:
     """The culprit, a module, moved in the expression that makes it, where that is in the same function.
 
-    A layer that was called as part of a Sequential is moved with all of that.
+    A layer is moved with all of the model that was called.
     """
-    module = conflict.culprit.whole or conflict.culprit.value
+    culprit = conflict.culprit
+    if culprit.model is not None and conflict.caller is not None:
+        # What is at hand in `forward` is not where the model is made: that leaves the names of the device.
+        beside = Operand(UNKNOWN, conflict.other.place, conflict.other.node)
+        return _moved_where_made(culprit.model, replace(conflict, where=conflict.caller), source, beside)
+    return _moved_where_made(culprit.whole or culprit.value, conflict, source, conflict.other)
+
+
+def _moved_where_made(module: Value, conflict: Conflict, source: Source, beside: Operand) -> Fix | None:
     if not isinstance(module, Module) or module.moved or module.origin.function != conflict.where.function:
         return None
     made = module.origin.node
     if not isinstance(made, ast.Call):
         return None
-    return moved(made, wording.device_expression(conflict, source, at=made), source)
+    return moved(made, wording.device_expression(conflict, source, at=made, beside=beside), source)
 
 
 def add_device(calls: list[ast.Call], device: str | None, source: Source) -> Fix | None:

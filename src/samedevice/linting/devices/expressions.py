@@ -12,7 +12,7 @@ from samedevice.linting.devices import attributes, branches, calls, imports, lef
 from samedevice.linting.devices.lattice import join, join_all
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.method_tables import ACCELERATORS
-from samedevice.linting.devices.places import CPU, Place
+from samedevice.linting.devices.places import CPU, Place, resolve
 from samedevice.linting.devices.sequences import LONGEST, element_of, item_of, sequence, unpack
 from samedevice.linting.devices.values import (
     NOTHING,
@@ -126,7 +126,28 @@ def _subscript(machine: Machine, node: ast.Subscript) -> Value:
         return operations.index(machine, node, value, [(machine.evaluate(node.slice), node.slice)])
     if isinstance(node.slice, ast.Slice):
         return _slice_of(machine, value, node.slice)
+    if isinstance(value, Mapping):
+        _note_unmoved(machine, value, node)
     return item_of(machine, value, machine.evaluate(node.slice), node)
+
+
+def _note_unmoved(machine: Machine, value: Mapping, node: ast.Subscript) -> None:
+    outer = node.value
+    if _is_unmoved(value) and (not isinstance(outer, ast.Subscript) or outer in machine.unmoved):
+        machine.unmoved.add(node)
+    else:
+        machine.unmoved.discard(node)
+
+
+def _is_unmoved(value: Value) -> bool:
+    """Whether all tensors in nested dicts and lists, each of which is known, are on the CPU."""
+    if isinstance(value, Mapping):
+        return value.element is NOTHING and all(_is_unmoved(part) for part in value.entries.values())
+    if isinstance(value, Sequence):
+        return value.items is not None and all(_is_unmoved(part) for part in value.items)
+    if isinstance(value, Tensor):
+        return value.place is not None and resolve(value.place) == CPU
+    return isinstance(value, Constant)
 
 
 def _slice_of(machine: Machine, value: Value, node: ast.Slice) -> Value:

@@ -48,6 +48,10 @@ class Operand:
     argument: str = ""
     inside: bool = False
     """Belongs to code of another file: what is wrong with it is that file's affair."""
+    unmoved: bool = False
+    """An item of a dict of which nothing has left the CPU."""
+    model: Module | None = None
+    """The model that was called and never moved, where `value` is one of its layers."""
     whole: Module | None = None
     """The Sequential that `node` names, where `value` is one of its layers."""
 
@@ -66,6 +70,8 @@ class Conflict:
     where: Where
     path: tuple[ast.AST, ...] = ()
     """The calls that led there, outermost first."""
+    caller: Where | None = None
+    """Where the model was called whose `forward` led there."""
     operands: tuple[Operand, ...] = ()
     """All that took part, those two among them."""
 
@@ -132,6 +138,7 @@ class _Pending:
     operands: tuple[Operand, ...]
     where: Where
     path: tuple[ast.AST, ...]
+    caller: Where | None
 
 
 @dataclass(slots=True)
@@ -154,11 +161,12 @@ class Facts:
         operands: tuple[Operand, ...],
         where: Where,
         path: tuple[ast.AST, ...],
+        caller: Where | None = None,
     ) -> None:
         """Keep an operation whose operands may turn out to be on different devices."""
         key = ("operation", id(node), role)
         known = self._seen.get(key)
-        pending = _Pending(node, operation, role, operands, where, path)
+        pending = _Pending(node, operation, role, operands, where, path, caller)
         if known is None or (isinstance(known, _Pending) and _judge(known, self.current_index) is None):
             self._seen[key] = pending
 
@@ -190,7 +198,16 @@ def _judge(pending: _Pending, current_index: int | None) -> Conflict | None:
     if culprit.inside:
         return None
     return Conflict(
-        pending.node, pending.operation, pending.role, culprit, other, certainty, pending.where, pending.path, operands
+        pending.node,
+        pending.operation,
+        pending.role,
+        culprit,
+        other,
+        certainty,
+        pending.where,
+        pending.path,
+        pending.caller,
+        operands,
     )
 
 

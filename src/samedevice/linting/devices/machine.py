@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,10 @@ class Machine:
         """The imports whose files are being interpreted."""
         self.traced: Location | None = None
         """Where the module was traced whose `forward` is being called."""
+        self.unmoved: set[ast.AST] = set()
+        """Items, as they are written, of dicts of which nothing has left the CPU."""
+        self.called: tuple[Module, int] | None = None
+        """The outermost model that is being called and was never moved, and how many frames there were."""
         self.chain: Module | None = None
         """The Sequential whose layers are being called, the outermost one."""
         self.archives: list[Module] = []
@@ -217,7 +222,9 @@ class Machine:
 
     def where(self) -> Where:
         """The current function of the file itself, and the devices that can be named in it."""
-        frame = borders.own_frame(self.frames, self.globals) or self.frames[-1]
+        return self._where_in(borders.own_frame(self.frames, self.globals) or self.frames[-1])
+
+    def _where_in(self, frame: Frame) -> Where:
         in_module = isinstance(frame.receiver, Module)
         own, outer = _named_devices(frame)
         return Where(frame.name, frame.cls.node.name if frame.cls else "", frame.node, in_module, own, outer)
@@ -231,8 +238,10 @@ class Machine:
             if seen is None:
                 return
             node, operation, operands = seen
+        operands = [replace(each, unmoved=True) if each.node in self.unmoved else each for each in operands]
         path = tuple(frame.call for frame in self.frames if frame.call is not None)
-        self.facts.operation(node, operation, role, tuple(operands), self.where(), path)
+        caller = self._where_in(self.frames[self.called[1] - 1]) if self.called is not None else None
+        self.facts.operation(node, operation, role, tuple(operands), self.where(), path, caller)
 
     def note(self, fact: Fact) -> None:
         """Keep a fact about the file itself."""

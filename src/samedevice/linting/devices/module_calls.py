@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from samedevice.linting.devices import attributes, moves, operations
-from samedevice.linting.devices.contents import all_inside
+from samedevice.linting.devices.contents import all_inside, modules_inside
 from samedevice.linting.devices.facts import Operand
 from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Arguments, Machine
@@ -74,11 +74,19 @@ def _call_own(machine: Machine, module: Module, arguments: Arguments, node: ast.
         machine.call(hook, Arguments([module, given, Mapping(dict(arguments.keywords))], [node] * 3), node)
     before, machine.traced = machine.traced, module.traced or machine.traced
     chain, machine.chain = machine.chain, None
+    called, machine.called = machine.called, machine.called or _as_called(machine, module)
     try:
         result = machine.call(attributes.read(machine, module, "forward", node), arguments, node)
     finally:
-        machine.traced, machine.chain = before, chain
+        machine.traced, machine.chain, machine.called = before, chain, called
     return _with_source(_hooked(machine, module, arguments, result, node), module)
+
+
+def _as_called(machine: Machine, module: Module) -> tuple[Module, int] | None:
+    """A model that is called by the file itself and that nothing has moved yet."""
+    if machine.standalone or module.moved or module.symbolic or module.origin.foreign or machine.is_foreign:
+        return None
+    return (module, len(machine.frames)) if moves.module_place(module) == CPU else None
 
 
 def _hooked(machine: Machine, module: Module, arguments: Arguments, result: Value, node: ast.AST) -> Value:
@@ -116,7 +124,14 @@ def _call_chain(machine: Machine, module: Module, arguments: Arguments, node: as
 
 
 def _call_weighted(machine: Machine, module: Module, arguments: Arguments, node: ast.AST) -> Value:
-    weight = Operand(module, module.place, getattr(node, "func", node), "weight", whole=machine.chain)
+    weight = Operand(
+        module,
+        module.place,
+        getattr(node, "func", node),
+        "weight",
+        model=_model_of(machine, module),
+        whole=machine.chain,
+    )
     operands = [weight]
     hidden: list[Operand] = []
     for position, (value, part, name) in enumerate(arguments.all()):
@@ -141,6 +156,12 @@ def _call_weighted(machine: Machine, module: Module, arguments: Arguments, node:
     if module.name in ("LSTMCell", "MultiheadAttention"):
         return sequence([result, result], mutable=False)
     return result
+
+
+def _model_of(machine: Machine, layer: Module) -> Module | None:
+    """The model that is being called, where it has the layer registered: moving the one moves the other."""
+    model = machine.called[0] if machine.called is not None else None
+    return model if model is not None and any(each is layer for each in modules_inside(model)) else None
 
 
 def _place_of_result(operands: list[Operand]) -> Location | None:

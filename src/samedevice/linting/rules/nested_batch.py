@@ -18,7 +18,7 @@ def _claims(fact: Conflict) -> bool:
     held = held_of(fact)
     if held is not None:
         return held.kind == "attribute" and not held.in_module and held.movable
-    return _is_item(fact.culprit.node)
+    return _is_item(fact.culprit.node) and not fact.culprit.unmoved
 
 
 def _is_item(node: ast.AST) -> bool:
