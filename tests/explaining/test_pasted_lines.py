@@ -137,8 +137,8 @@ SETTLED = [
      "SD101", "x", "x = torch.cat((cls, x.to(cls.device)), dim=1)"),
     # Leaving the device, packing, loading.
     ("pred = out.detach().numpy()", NUMPY, (), "SD112", "out", "pred = out.detach().cpu().numpy()"),
-    ("plt.imshow(np.array(img))", NUMPY, (("_tensor.py", "return self.numpy()"),),
-     "SD112", "img", "plt.imshow(np.array(img.detach().cpu()))"),
+    ("plt.imshow(np.array(img.squeeze()))", NUMPY, (("_tensor.py", "return self.numpy()"),),
+     "SD112", "img", "plt.imshow(np.array(img.squeeze().detach().cpu()))"),
     ("p = pack_padded_sequence(emb, n, batch_first=True)", LENGTHS, (("nn/utils/rnn.py", "_VF.x"),),
      "SD110", "n", "p = pack_padded_sequence(emb, n.cpu(), batch_first=True)"),
     ("state = torch.load(path)", LOAD, (("serialization.py", "raise RuntimeError("),),
@@ -186,6 +186,7 @@ def test_what_is_not_certain_is_not_said(code, message, below):
         ("a, b = a[i], b[j]", INDICES.format("cpu")),
         ("x = np.dot(a.numpy(), b.numpy())", NUMPY),
         ("plt.plot(losses)", NUMPY),
+        ("mean = np.array(losses)", NUMPY),
         ("state = torch.load(path, map_location=device)", LOAD),
         ("state = load(path)", LOAD),
     ],

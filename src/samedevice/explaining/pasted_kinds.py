@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from samedevice.explaining.mending.edits import enclosed, replace_node, with_keyword
 from samedevice.explaining.pasted_reading import Guess, Pasted, device_of_text, is_plain, named_argument, sides
 from samedevice.explaining.pasted_written import is_made_without_device
-from samedevice.explaining.syntax import call_name, keyword
+from samedevice.explaining.syntax import call_name, keyword, undressed
+from samedevice.explaining.vocabulary import DRESSINGS
 from samedevice.findings import Fix
 from samedevice.texts import say
 
@@ -123,11 +124,17 @@ def _numpy(pasted: Pasted) -> Guess | None:
         return None
     tensor = found[0]
     # What is detached already stays so; the copy comes before whatever else is done to it.
-    moved = "cpu()" if call_name(tensor) == "detach" else "detach().cpu()"
+    moved = "cpu()" if "detach" in _methods(tensor) else "detach().cpu()"
     edit = replace_node(pasted.source, tensor, f"{enclosed(pasted.source, tensor)}.{moved}")
-    inner = tensor.func.value if isinstance(tensor, ast.Call) and isinstance(tensor.func, ast.Attribute) else None
-    name = pasted.source.text_of(inner if call_name(tensor) == "detach" and inner is not None else tensor)
+    name = pasted.source.text_of(undressed(tensor))
     return Guess(name, "numpy-on-cuda", say("NumPy reads the memory of the CPU alone"), fix=pasted.fix(edit))
+
+
+def _methods(node: ast.expr) -> Iterator[str]:
+    """The methods called one after another: "detach" and "view" of `x.view(-1).detach()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        yield node.func.attr
+        node = node.func.value
 
 
 def _converted(node: ast.AST) -> ast.expr | None:
@@ -136,8 +143,9 @@ def _converted(node: ast.AST) -> ast.expr | None:
     if node.func.attr == "numpy" and not node.args:
         return node.func.value
     of_numpy = isinstance(node.func.value, ast.Name) and node.func.value.id in ("np", "numpy")
-    if of_numpy and node.args and not isinstance(node.args[0], ast.Starred | ast.List | ast.Tuple | ast.ListComp):
-        return node.args[0] if len(node.args) == 1 else None
+    # NumPy takes a list of tensors as well, and says the same of it: only a tensor's own method makes one certain.
+    if of_numpy and len(node.args) == 1 and call_name(node.args[0]) in DRESSINGS:
+        return node.args[0]
     return None
 
 
