@@ -199,6 +199,33 @@ def test_a_script_is_run_mended_and_run_again(tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["log", "train.py"]
 
 
+TWICE = """\
+import torch
+MEAN, STD = torch.zeros(3), torch.ones(3)
+
+def norm(x):
+    return (x - MEAN) / STD
+
+a = torch.ones(3, device="cuda")
+labels = torch.ones(3)
+gain = torch.ones(3)
+print(norm(a), a * gain, a * labels)
+"""
+
+
+def test_only_edits_that_are_in_the_end_are_told_by_their_lines(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TWICE)
+    result = fix_script(FixOptions(str(path), simulate="cuda"))
+    assert result.clean
+    before, after = TWICE.splitlines(), path.read_text().splitlines()
+    told = [line for made in result.made for _, line in made.places]
+    assert told == sorted(set(told))
+    assert [after[line - 1].strip() for line in told] == [made.summary for made in result.made]
+    assert sorted(made.summary for made in result.made) == sorted(line.strip() for line in after if line not in before)
+    assert "(x - MEAN.to(x.device)) / STD.to(x.device)" in path.read_text()
+
+
 def test_what_is_left_is_told_in_full(tmp_path):
     (tmp_path / "neighbour.py").write_text(
         "import torch\ny = torch.ones(3)\nz = eval('y') + eval(\"torch.ones(3, device='cuda')\")\n"

@@ -10,7 +10,7 @@ from samedevice.explaining.made import Made, Origins
 from samedevice.explaining.operands import moved_to
 from samedevice.explaining.routes import resolve
 from samedevice.explaining.sources import Source, read_source
-from samedevice.explaining.syntax import is_discarded_move, is_forgotten_move, move_calls
+from samedevice.explaining.syntax import dropped_in_loop, is_discarded_move, move_calls
 
 __all__ = ["discarded_move", "forgetting_loop"]
 
@@ -47,11 +47,24 @@ def _is_where(device: str, expected: str) -> bool:
 
 
 def forgetting_loop(source: Source, statement: ast.stmt | None) -> ast.For | ast.AsyncFor | None:
-    """The loop whose variable alone gets what `statement` moves."""
+    """The loop whose variable `statement` moves, so that it keeps the moved one for this round at most.
+
+    With `x = x.to(device)` only where that is all that the loop does; with a bare `x.to(device)` in any.
+    """
+    call = is_discarded_move(statement)
+    moved = call.func.value if call is not None and isinstance(call.func, ast.Attribute) else None
+    name = moved.id if isinstance(moved, ast.Name) else ""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.For | ast.AsyncFor) and node.body[0] is statement and is_forgotten_move(node):
-            return node
+        if isinstance(node, ast.For | ast.AsyncFor):
+            if node.body[0] is statement and dropped_in_loop(node):
+                return node
+            if name and _sets_name(node, name) and any(inner is statement for inner in ast.walk(node)):
+                return node
     return None
+
+
+def _sets_name(loop: ast.For | ast.AsyncFor, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(loop.target))
 
 
 def _discarded_in_source(suspect: Suspect, expected: str) -> Made | None:

@@ -19,6 +19,7 @@ __all__ = [
     "load_call",
     "makes_elsewhere",
     "makes_module",
+    "map_location_of",
     "sets_in_cache",
     "written_shape",
 ]
@@ -112,7 +113,14 @@ def load_call(statement: ast.AST | None) -> ast.Call | None:
 def is_load(statement: ast.AST | None) -> bool:
     """Whether `statement` reads a checkpoint without saying where to."""
     call = load_call(statement)
-    return call is not None and keyword(call, "map_location") is None
+    return call is not None and map_location_of(call) is None
+
+
+def map_location_of(call: ast.Call) -> ast.expr | None:
+    """Where a call that reads a checkpoint says that tensors are to go; None also for `map_location=None`."""
+    second = call.args[1] if len(call.args) > 1 and call_name(call) != "load_file" else None
+    said = second or keyword(call, "map_location")
+    return None if isinstance(said, ast.Constant) and said.value is None else said
 
 
 def makes_module(statement: ast.AST | None) -> ast.Call | None:

@@ -17,8 +17,8 @@ __all__ = [
     "arguments_of",
     "bindings_of",
     "call_name",
+    "dropped_in_loop",
     "is_discarded_move",
-    "is_forgotten_move",
     "is_move",
     "keyword",
     "lenders",
@@ -146,17 +146,23 @@ def is_discarded_move(statement: ast.stmt | None) -> ast.Call | None:
     return None
 
 
-def is_forgotten_move(loop: ast.AST) -> ast.Call | None:
-    """The move that only the variable of `loop` keeps, for one round: `for x in xs: x = x.to(device)`."""
-    if not isinstance(loop, ast.For | ast.AsyncFor) or len(loop.body) > 1 or not isinstance(loop.body[0], ast.Assign):
+def dropped_in_loop(loop: ast.AST) -> ast.Call | None:
+    """The move whose result at most the variable of `loop` keeps, for one round, and which is all that it does.
+
+    `for x in xs: x = x.to(device)`, `for x in xs: x.to(device)`.
+    """
+    if not isinstance(loop, ast.For | ast.AsyncFor) or len(loop.body) > 1:
         return None
-    call, targets = loop.body[0].value, loop.body[0].targets
+    (statement,) = loop.body
+    names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    call = statement.value if isinstance(statement, ast.Assign) else is_discarded_move(statement)
     if not isinstance(call, ast.Call) or call not in list(move_calls(call)) or not isinstance(call.func, ast.Attribute):
         return None
     moved = call.func.value
-    names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
-    rebinds = isinstance(moved, ast.Name) and moved.id in names and len(targets) == 1
-    return call if rebinds and isinstance(targets[0], ast.Name) and targets[0].id in names else None
+    if not isinstance(moved, ast.Name) or moved.id not in names or len(targets) > 1:
+        return None
+    return call if all(isinstance(target, ast.Name) and target.id in names for target in targets) else None
 
 
 def bindings_of(name: str, scope: Function | ast.Module) -> list[Binding]:

@@ -6,7 +6,8 @@ linter or a run has seen that it helps.
 
 from samedevice.fixing.edits import Change, apply_edits
 from samedevice.fixing.files import fix_files, fix_text, fixed_bytes, proposed_changes
-from samedevice.fixing.script import FixOptions, FixResult, Made, fix_script
+from samedevice.fixing.made import Made
+from samedevice.fixing.script import FixOptions, FixResult, fix_script
 
 __all__ = [
     "Change",

@@ -7,22 +7,22 @@ mended program ended without a device fault. Only the user's own files inside th
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from samedevice.errors import UsageError
-from samedevice.findings import Edit, Finding, Fix, named_from
-from samedevice.fixing.correspondence import any_gone, as_on_disk, corresponding
+from samedevice.findings import Finding, Fix
+from samedevice.fixing.correspondence import any_gone, as_on_disk
 from samedevice.fixing.edits import Change, write_all
 from samedevice.fixing.files import findings_if_valid
+from samedevice.fixing.made import Made, made_of
 from samedevice.fixing.project import Project
 from samedevice.fixing.trial import try_run
 from samedevice.running import RunOptions
 from samedevice.texts import say
 
-__all__ = ["FixOptions", "FixResult", "Made", "fix_script"]
+__all__ = ["FixOptions", "FixResult", "fix_script"]
 
 _MOST_RUNS = 20
 
@@ -43,17 +43,6 @@ class FixOptions:
     module: bool = False
     verify: bool = True
     """False: edits that helped are kept also where no run was seen to end clean."""
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """An edit that was made."""
-
-    summary: str
-    places: tuple[tuple[str, int], ...]
-    """The files as seen from the current folder, with the line in each after all edits."""
-    safe: bool = True
-    """False where it may change what the program computes, or where it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +131,8 @@ def _result(attempt: _Attempt, options: FixOptions) -> FixResult:
     if written:
         write_all(changes)
     left = attempt.findings if written else tuple(as_on_disk(each, attempt.project) for each in attempt.findings)
-    made = tuple(_made(fix, project, attempt.project) for fix, project in attempt.made)
+    made = made_of(attempt.made, attempt.project)
     return FixResult(options.script, clean, changes, made, left, _why(attempt), written)
-
-
-def _made(fix: Fix, then: Project, last: Project) -> Made:
-    """An edit with its places in the files as they are after all edits; `then` is right after it."""
-    places = dict(_place(edit, fix.edits, then, last) for edit in sorted(fix.edits, key=lambda each: -each.line))
-    return Made(fix.summary, tuple(sorted(places.items())), fix.safe)
-
-
-def _place(edit: Edit, edits: tuple[Edit, ...], then: Project, last: Project) -> tuple[str, int]:
-    real = os.path.realpath(edit.file)
-    above = [each for each in edits if os.path.realpath(each.file) == real and each.line < edit.line]
-    line = edit.line + sum(_length(each.new) - _length(each.old) for each in above)
-    lines = corresponding(then.both(real)[1], last.both(real)[1], line)
-    return named_from(str(Path.cwd()), real), lines.start if lines else line
-
-
-def _length(text: str) -> int:
-    return text.count("\n") + 1 if text else 0
 
 
 def _why(attempt: _Attempt) -> str:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
-from samedevice.explaining.diagnosing.moved_in_source import moves_in_source
+from samedevice.explaining.diagnosing.moved_in_source import moved_elsewhere, moves_in_source
 from samedevice.explaining.diagnosing.recurrent import recurrent
 from samedevice.explaining.diagnosing.second_models import is_copied, keeps_weights
 from samedevice.explaining.drawn_from import drawn_from
@@ -302,7 +302,7 @@ def _entry(evidence: Evidence) -> Verdict | None:
         )
         return Verdict("nested-batch", reason)
     if evidence.made is not None and not evidence.made.recorded and suspect.binding is not None and not sisters:
-        if not moves_in_source(route):
+        if not moves_in_source(route) or moved_elsewhere(route, evidence.expected) is not None:
             return None
         return Verdict("nested-batch", say("the line that moves {name} does not reach it", name=route.base))
     return None

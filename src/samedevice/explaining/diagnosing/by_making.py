@@ -6,7 +6,15 @@ import ast
 from dataclasses import replace
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.making import calls_cached_function, fixed_device, is_cached_function, is_load, sets_in_cache
+from samedevice.explaining.making import (
+    calls_cached_function,
+    fixed_device,
+    is_cached_function,
+    is_load,
+    load_call,
+    map_location_of,
+    sets_in_cache,
+)
 from samedevice.explaining.routes import Route
 from samedevice.explaining.syntax import bindings_of, undressed
 from samedevice.texts import say
@@ -36,7 +44,11 @@ def _loaded(evidence: Evidence) -> Verdict | None:
     made = evidence.made
     if made is None or (made.event != "loaded" and not (made.event == "" and is_load(made.statement))):
         return None
-    reason = say("torch.load put it back on {device}, where it was saved", device=evidence.device)
+    call = load_call(made.statement)
+    if call is not None and map_location_of(call) is not None:
+        reason = say("its map_location is what put it on {device}", device=evidence.device)
+    else:
+        reason = say("torch.load put it back on {device}, where it was saved", device=evidence.device)
     return Verdict("checkpoint-map-location", reason)
 
 

@@ -39,9 +39,16 @@ def judge(evidence: Evidence) -> Verdict | None:
     cause = evidence.recognised.cause if evidence.recognised is not None else None
     if cause is None or cause in _JUDGED_ELSEWHERE or cause == "other":
         return None
-    if cause == "hidden-state" and evidence.discarded is not None:
+    if cause == "hidden-state" and (evidence.discarded is not None or _is_of_input(evidence)):
         return None
     return Verdict(cause, _REASONS.get(cause, say("the message says so")))
+
+
+def _is_of_input(evidence: Evidence) -> bool:
+    """Whether the state is where the layer is, and the input is what the message found elsewhere."""
+    told = evidence.recognised.values if evidence.recognised is not None else {}
+    places = (evidence.device, evidence.expected)
+    return all(places) and (told.get("input_device"), told.get("hidden_device")) == places
 
 
 def _capturable(evidence: Evidence) -> Verdict:

@@ -13,15 +13,18 @@ from samedevice.explaining.live import (
     instance_dict,
     is_module,
     is_optimizer,
+    is_parameter,
     is_tensor,
     module_of_class,
     name_of_class,
     names_of_class,
     parameters_of_module,
     requires_grad,
+    shape_of,
 )
 from samedevice.explaining.made import Made
 from samedevice.explaining.making import makes_module
+from samedevice.explaining.reading import attribute
 from samedevice.explaining.routes import Route, Step, search
 from samedevice.explaining.set_in_class import only_assignment
 from samedevice.explaining.vocabulary import LOSS
@@ -46,7 +49,7 @@ def _optimizer_state(evidence: Evidence) -> Verdict | None:
             return Verdict("optimizer-state", say("it is state of the optimizer, which no `.to()` of the model moves"))
     if is_tensor(evidence.value) and not any(is_module(step.owner) for step in steps):
         for step in steps:
-            if _is_wrapped_optimizer(step.owner):
+            if _is_wrapped_optimizer(step.owner) and _may_be_copy(evidence.value, step.owner):
                 name = route.container().text if route is not None else None
                 return Verdict(
                     "optimizer-state", say("it is a copy that the optimizer keeps beside the parameters"), name
@@ -59,6 +62,17 @@ def _is_wrapped_optimizer(owner: object) -> bool:
     if is_module(owner) or is_optimizer(owner):
         return is_optimizer(owner)
     return "step" in names_of_class(type(owner)) and any(is_optimizer(value) for value in instance_dict(owner).values())
+
+
+def _may_be_copy(tensor: object, owner: object) -> bool:
+    """Whether it has the shape of a parameter that an optimizer inside `owner` holds, and is none of them."""
+    optimizers = [value for value in instance_dict(owner).values() if is_optimizer(value)]
+    optimizers += [owner] if is_optimizer(owner) else []
+    groups = [group for optimizer in optimizers for group in attribute(optimizer, "param_groups")]
+    held = [parameter for group in groups for parameter in group.get("params", ())]
+    if is_parameter(tensor) or any(parameter is tensor for parameter in held):
+        return False
+    return any(shape_of(parameter) == shape_of(tensor) for parameter in held)
 
 
 def _module(evidence: Evidence) -> Verdict | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict, spanning_model
+from samedevice.explaining.diagnosing.moved_in_source import moved_elsewhere
 from samedevice.explaining.live import devices_of_parameters, is_module
 from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, from_data, is_literal
@@ -128,6 +129,10 @@ def _not_moved(evidence: Evidence) -> Verdict | None:
                 expected=evidence.expected,
             ),
         )
+    other = moved_elsewhere(suspect.route, evidence.expected) if suspect.route is not None else None
+    if evidence.device == "cpu" and other is not None and suspect.route is not None:
+        reason = say("{name} is as it was: what was moved of it is in {other}", name=suspect.route.base, other=other)
+        return Verdict("input-not-moved", reason)
     if evidence.device == "cpu":
         return Verdict(
             "input-not-moved", say("it was made on the CPU and never moved to {expected}", expected=evidence.expected)

@@ -145,7 +145,7 @@ def map_location(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix
     device = device_at(evidence, made) if made is not None else None
     # Where there is no word for the device by then, the one that the failing line wants, which fixes it.
     where = device or f'"{evidence.expected or "cpu"}"'
-    said = keyword(call, "map_location")
+    said = call.args[1] if len(call.args) > 1 else keyword(call, "map_location")
     edit = with_keyword(source, "map_location", where, call) if said is None else replace_node(source, said, where)
     return as_fix(edit, safe=device is not None)
 

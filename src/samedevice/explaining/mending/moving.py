@@ -8,21 +8,24 @@ from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
 from samedevice.explaining.discards import forgetting_loop
 from samedevice.explaining.flow import Suspect, binding_of
 from samedevice.explaining.frames import UserFrame
-from samedevice.explaining.live import holds_module, is_module, is_tensor, name_of_class, requires_grad
+from samedevice.explaining.live import holds_module, is_module, is_tensor, name_of_class, names_of_class, requires_grad
 from samedevice.explaining.made import Made
 from samedevice.explaining.making import fixed_device, is_guarded, makes_module
 from samedevice.explaining.mending.at_use import at_use
 from samedevice.explaining.mending.batches import moved_whole
 from samedevice.explaining.mending.beside import moved_beside
 from samedevice.explaining.mending.collecting import collected_on_cpu
-from samedevice.explaining.mending.devices_in_scope import device_in_frame, device_in_source, moves_by_cuda
+from samedevice.explaining.mending.devices_in_scope import device_in_frame, moves_by_cuda
 from samedevice.explaining.mending.edits import append, as_fix, enclosed, insert_before, replace_node
+from samedevice.explaining.mending.loops import kept_in_loop
+from samedevice.explaining.mending.moved_copies import moved_one
 from samedevice.explaining.mending.ordering import variables_of
 from samedevice.explaining.mending.registering import module_list
+from samedevice.explaining.mending.siblings import device_beside
 from samedevice.explaining.routes import Route, resolve
 from samedevice.explaining.set_in_class import only_assignment
 from samedevice.explaining.sources import Source
-from samedevice.explaining.syntax import bindings_of, is_discarded_move, is_forgotten_move, move_calls
+from samedevice.explaining.syntax import bindings_of, dropped_in_loop, is_discarded_move, move_calls
 from samedevice.explaining.where_made import in_source
 from samedevice.findings import Fix
 
@@ -31,8 +34,8 @@ def kept(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix | None:
     """The dropped result is kept: `mask = mask.to(device)`, where the name may be set there."""
     statement = made.statement if made is not None else None
     loop = forgetting_loop(made.source, statement) if made is not None else None
-    if made is not None and loop is not None:
-        return _kept_in_loop(made.source, loop) or at_use(evidence, verdict, made)
+    if made is not None and loop is not None and not _is_used_in(loop, evidence, made):
+        return kept_in_loop(evidence, made.source, loop) or at_use(evidence, verdict, made)
     if made is None or is_discarded_move(statement) is None:
         return _shadowed(evidence, made) or at_use(evidence, verdict, made)
     return kept_at(made) or at_use(evidence, verdict, made)
@@ -46,26 +49,15 @@ def kept_at(made: Made) -> Fix | None:
     target = call.func.value
     if not isinstance(target, ast.Name | ast.Attribute | ast.Subscript) or _is_outer_name(target, made):
         return None
+    loop = forgetting_loop(made.source, made.statement)
+    if loop is not None and dropped_in_loop(loop):
+        return None  # the loop's variable is set anew before anybody reads it
     return as_fix(replace_node(made.source, call, f"{made.source.text_of(target)} = {made.source.exact_text(call)}"))
 
 
-def _kept_in_loop(source: Source, loop: ast.For | ast.AsyncFor) -> Fix | None:
-    """`a, b = (x.to(device) for x in (a, b))`; for `for key, x in xs.items()`, an entry in each round."""
-    call, over, target = is_forgotten_move(loop), loop.iter, loop.target
-    if call is None or loop.orelse:
-        return None
-    move = source.text_of(call)
-    if isinstance(over, ast.Tuple | ast.List) and isinstance(target, ast.Name) and len(over.elts) > 1:
-        if not all(isinstance(part, ast.Name) for part in over.elts):
-            return None
-        names = ", ".join(source.text_of(part) for part in over.elts)
-        return as_fix(replace_node(source, loop, f"{names} = ({move} for {target.id} in ({names}))"))
-    if isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name) and isinstance(over, ast.Call):
-        entries = over.func.value if isinstance(over.func, ast.Attribute) and over.func.attr == "items" else None
-        if isinstance(entries, ast.Name | ast.Attribute):
-            text = f"{source.text_of(entries)}[{target.elts[0].id}] = {move}"
-            return as_fix(replace_node(source, loop.body[0], text))
-    return None
+def _is_used_in(loop: ast.For | ast.AsyncFor, evidence: Evidence, made: Made) -> bool:
+    """Whether the wrong tensor was used in the very round of the loop that dropped the moved one."""
+    return any(frame.line in range(loop.lineno, (loop.end_lineno or 0) + 1) for frame in evidence.frames_of(made))
 
 
 def _shadowed(evidence: Evidence, made: Made | None) -> Fix | None:
@@ -98,7 +90,7 @@ def moved_input(evidence: Evidence, verdict: Verdict, made: Made | None) -> Fix 
     if suspect is None or suspect.route is None or not is_tensor(suspect.value):
         return at_use(evidence, verdict, made)
     frame, statement = suspect.frame, suspect.frame.statement
-    fix = moved_beside(evidence) or moved_whole(evidence)
+    fix = moved_one(evidence) or moved_beside(evidence) or moved_whole(evidence)
     if fix is not None:
         return fix
     device = device_in_frame(frame, evidence.expected, frame.line)
@@ -128,7 +120,14 @@ def _where_constructed(evidence: Evidence, made: Made | None) -> Fix | None:
     """`model = Net()` becomes `model = Net().to(device)`, where a device has a name by then."""
     suspect = evidence.suspect
     places = [(made.source, made.statement)] if made is not None else []
-    if suspect is not None and suspect.binding is not None and isinstance(suspect.binding.node, ast.stmt):
+    steps = evidence.steps()
+    start = steps[0].owner if steps else evidence.value
+    if (
+        suspect is not None
+        and suspect.binding is not None
+        and isinstance(suspect.binding.node, ast.stmt)
+        and (is_tensor(start) or _has_move(start))
+    ):
         places.append((suspect.frame.source, suspect.binding.node))
     for source, statement in places:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
@@ -154,7 +153,7 @@ def _where_kept(evidence: Evidence) -> Fix | None:
         return None
     if not isinstance(statement.targets[0], ast.Attribute) or list(move_calls(statement.value)):
         return None
-    device = device_in_source(made.source, made.line)
+    device = device_beside(steps[0], made, evidence.expected)
     value = enclosed(made.source, statement.value)
     return as_fix(replace_node(made.source, statement.value, f"{value}.to({device})")) if device is not None else None
 
@@ -176,15 +175,16 @@ def _outside(evidence: Evidence) -> Fix | None:
     for frame, name in variables_of(module, evidence):
         binding = binding_of(name, frame)
         node = binding.node if binding is not None and binding.index is None else None
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Call)
-            and (is_module(module) or makes_module(node))
-        ):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _has_move(module):
             fix = _moved_at(node, frame, evidence.expected)
             if fix is not None:
                 return fix
     return None
+
+
+def _has_move(value: object) -> bool:
+    """Whether `value` can be told `.to(device)`: a module, or an object whose class says how it is moved."""
+    return is_module(value) or "to" in names_of_class(type(value))
 
 
 def _reached_by_move(route: Route) -> object:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 
 from samedevice.explaining.diagnosing.evidence import Evidence, Verdict
-from samedevice.explaining.live import instance_dict, is_module, name_of_class, names_of_class
+from samedevice.explaining.live import is_module, name_of_class, names_of_class
 from samedevice.explaining.made import Made
 from samedevice.explaining.making import factory_call, fixed_device
 from samedevice.explaining.mending.at_use import at_use
-from samedevice.explaining.mending.devices_in_scope import device_in_source, is_device
 from samedevice.explaining.mending.distributions import parameters_as_buffers
 from samedevice.explaining.mending.edits import (
     as_fix,
@@ -21,6 +20,7 @@ from samedevice.explaining.mending.edits import (
     with_keyword,
 )
 from samedevice.explaining.mending.ordering import block_of
+from samedevice.explaining.mending.siblings import device_beside
 from samedevice.explaining.routes import Step
 from samedevice.explaining.set_in_class import only_assignment
 from samedevice.explaining.sources import Source
@@ -65,14 +65,14 @@ def _where_kept(evidence: Evidence, home: Step) -> Fix | None:
     statement = made.statement if made is not None else None
     if made is None or not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
         return None
-    known = any(is_device(instance_dict(home.owner).get(name), evidence.expected) for name in ("device", "dev"))
-    device = device_in_source(made.source, made.line) if known else None
+    value = statement.value
+    device = device_beside(home, made, evidence.expected)
     if device is None or fixed_device(statement) is not None or not isinstance(statement.targets[0], ast.Attribute):
         return None
-    value = statement.value
-    if isinstance(value, ast.Call) and factory_call(value, made.source) is value:
-        return as_fix(with_keyword(made.source, "device", device, value))
-    return as_fix(replace_node(made.source, value, f"{enclosed(made.source, value)}.to({device})"))
+    inner = value.args[0] if isinstance(value, ast.Call) and call_name(value) == "Parameter" and value.args else value
+    if isinstance(inner, ast.Call) and factory_call(inner, made.source) is inner:
+        return as_fix(with_keyword(made.source, "device", device, inner))
+    return as_fix(replace_node(made.source, inner, f"{enclosed(made.source, inner)}.to({device})"))
 
 
 def _is_taken(definition: ast.ClassDef, home: Step) -> bool:
