@@ -38,6 +38,13 @@ _LAYERS = re.compile(r"torch[\\/]nn[\\/](modules|functional)")
 _FROM_INPUT = ("mat1", "input", "index", "indices", "query", "batch1", "self", "lengths")
 _INPUT_FIRST = ("convolution", "cudnn_convolution", "batch_norm", "native_batch_norm", "native_layer_norm")
 """Operators whose first tensor is the layer's input."""
+_CALLED = {
+    "conv.py": re.compile("conv"),
+    "linear.py": re.compile(r"linear|(^|_)(fc|lin)(\d|_|$)"),
+    "sparse.py": re.compile("emb"),
+    "batchnorm.py": re.compile(r"norm|bn"),
+}
+"""How layers of a file are called in most programs; tells apart those of `self.bn1(self.conv1(x))`."""
 _WEIGHTED_FILES = {"linear.py", "conv.py", "sparse.py"}
 """Where the layers are defined that always have a weight."""
 _FROM_MODULE = ("mat2", "weight", "bias", "running_mean", "running_var", "parameter", "qkv_weight", "batch2")
@@ -130,7 +137,7 @@ def _of_layer(pasted: Pasted) -> Guess | None:
     node, source, recognised = pasted.node, pasted.source, pasted.recognised
     wrong, _ = sides(recognised)
     in_layer = bool(pasted.below) and _LAYERS.search(pasted.below[-1].file) is not None
-    call = _layer_call(node) if in_layer or not _multiplies(node) else None
+    call = _layer_call(node, _kind_of_layer(pasted)) if in_layer or not _multiplies(node) else None
     if call is None or not wrong or not _is_layer(recognised) or LOSS.search(call_name(call)):
         return None
     argument = next((name for name, device in recognised.places.items() if device == wrong and name != "others"), None)
@@ -211,11 +218,19 @@ def _is_layer(recognised: Recognised) -> bool:
     return recognised.operator is None or recognised.operator.strip("_") in LAYER_OPERATORS
 
 
-def _layer_call(node: ast.AST) -> ast.Call | None:
-    """The innermost-last call of something that may be a module: `self.fc(x)`, `model(x)`."""
+def _layer_call(node: ast.AST, kind: re.Pattern[str] | None = None) -> ast.Call | None:
+    """The one call of something that may be a module: `self.fc(x)`, `model(x)`; of several, the one of that kind."""
     calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
     layers = [call for call in calls if _may_be_module(call.func)]
+    if len(layers) > 1 and kind is not None:
+        layers = [call for call in layers if kind.search(call_name(call).lower())]
     return layers[0] if len(layers) == 1 else None
+
+
+def _kind_of_layer(pasted: Pasted) -> re.Pattern[str] | None:
+    """What a layer is called whose file the line led to, and no other module's."""
+    files = {re.split(r"[\\/]", frame.file)[-1] for frame in pasted.below} - {"module.py", "functional.py"}
+    return _CALLED.get(files.pop()) if len(files) == 1 and pasted.is_in_torch else None
 
 
 def _may_be_module(function: ast.expr) -> bool:

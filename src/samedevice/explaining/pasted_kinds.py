@@ -233,11 +233,12 @@ def _hidden(pasted: Pasted) -> Guess | None:
     if len(calls) != 1 or pasted.recognised.places.get("hidden") != sides(pasted.recognised)[0]:
         return None
     given, state = calls[0].args
-    device = device_of_text(pasted, given)
-    edit = None
-    if device is not None and not isinstance(state, ast.Starred):
-        moved = _moved_state(pasted, state, device)
-        edit = replace_node(pasted.source, state, moved) if moved is not None else None
+    if isinstance(state, ast.Starred):
+        return None
+    # Input and parameters have to be on one device as well, so theirs does where the input has no name.
+    device = device_of_text(pasted, given) or f"next({pasted.source.text_of(calls[0].func)}.parameters()).device"
+    moved = _moved_state(pasted, state, device)
+    edit = replace_node(pasted.source, state, moved) if moved is not None else None
     reason = say(
         "it is the state that the layer is given; the input is on {expected}", expected=sides(pasted.recognised)[1]
     )

@@ -39,18 +39,25 @@ def by_written_device(pasted: Pasted) -> Guess | None:
 
 def _operands(node: ast.AST) -> list[ast.expr]:
     """Both sides of the one operation of the line; empty where another one may have failed instead."""
-    found = [inner for inner in ast.walk(node) if isinstance(inner, ast.BinOp | ast.Compare | ast.AugAssign)]
-    if len(found) != 1:
+    found = [each for inner in ast.walk(node) if (each := _sides(inner)) and not any(map(_is_number, each))]
+    if len(found) != 1 or len(found[0]) != 2:
         return []
-    one = found[0]
-    if isinstance(one, ast.AugAssign):
-        sides: list[ast.expr] = [one.target, one.value]
-    elif isinstance(one, ast.BinOp):
-        sides = [one.left, one.right]
-    else:
-        sides = [one.left, *one.comparators]
     calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
-    return [] if any(_may_fail(call) for call in calls) else sides
+    return [] if any(_may_fail(call) for call in calls) else found[0]
+
+
+def _sides(node: ast.AST) -> list[ast.expr]:
+    """What an operator stands between; empty for any other node."""
+    if isinstance(node, ast.AugAssign):
+        return [node.target, node.value]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    return [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether it is written as a number, which joins any device."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
 
 
 def _may_fail(call: ast.Call) -> bool:
