@@ -345,3 +345,14 @@ def test_a_nested_part_is_told_with_the_batch_that_was_moved_around_it():
         'batch["y"] = batch["y"].to(device)\nout = model(batch["extra"]["mask"])\n'
     )
     assert [finding.code for finding in lint_source(CHOSEN + program)] == ["SD108"]
+
+
+def test_a_part_of_a_split_model_is_named_as_the_program_names_it():
+    program = """
+print(torch.cuda.is_available())
+first = nn.Linear(4, 4).to("cuda:0")
+second = nn.Linear(4, 4).to("cuda:1")
+out = second(first(torch.ones(2, 4).to("cuda:0")))
+"""
+    after = fix_text(FORCED + program)
+    assert 'second(first(torch.ones(2, 4).to("cuda:0")).to("cuda:1"))' in after

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from samedevice.findings import Fix
-from samedevice.linting import edits, wording
+from samedevice.linting import edits, naming, wording
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.operation_tables import RANDOM
 from samedevice.linting.devices.values import UNKNOWN, Module, Value
@@ -21,7 +21,7 @@ def moved(node: ast.AST, device: str | None, source: Source) -> Fix | None:
     if device is None or not isinstance(node, ast.expr) or isinstance(node, ast.Starred):
         return None
     suffix = f".to({device})"
-    safe = wording.holds_everywhere(device, source)
+    safe = naming.holds_everywhere(device, source)
     return Fix(wording.text_with(suffix, node, source), (edits.append(source, node, suffix),), safe=safe)
 
 
@@ -34,7 +34,7 @@ def move_at_use(conflict: Conflict, source: Source, *, beside: Operand | None = 
         return None
     if isinstance(conflict.culprit.node, ast.Starred):
         return make_there(conflict, source, _made(conflict), beside=beside)
-    return moved(conflict.culprit.node, wording.device_expression(conflict, source, beside=beside), source)
+    return moved(conflict.culprit.node, naming.device_expression(conflict, source, beside=beside), source)
 
 
 def _made(conflict: Conflict) -> list[ast.Call]:
@@ -55,12 +55,12 @@ def _device_where_made(conflict: Conflict, source: Source, made: ast.Call, besid
     origin = origin_of(conflict)
     assert origin is not None
     if made_here(conflict):
-        return wording.device_expression(conflict, source, at=made, beside=beside)
+        return naming.device_expression(conflict, source, at=made, beside=beside)
     if not origin.function:
-        return wording.outer_device_name(conflict, source, made)
+        return naming.outer_device_name(conflict, source, made)
     where = conflict.where
     own = where.in_module and origin.cls == where.cls and not origin.function.endswith(".__init__")
-    return "next(self.parameters()).device" if own and wording.has_self(origin.function, source) else None
+    return "next(self.parameters()).device" if own and naming.has_self(origin.function, source) else None
 
 
 def _is_written(conflict: Conflict) -> bool:
@@ -91,7 +91,7 @@ def _moved_where_made(module: Value, conflict: Conflict, source: Source, beside:
     made = module.origin.node
     if not isinstance(made, ast.Call):
         return None
-    return moved(made, wording.device_expression(conflict, source, at=made, beside=beside), source)
+    return moved(made, naming.device_expression(conflict, source, at=made, beside=beside), source)
 
 
 def add_device(calls: list[ast.Call], device: str | None, source: Source) -> Fix | None:
@@ -101,7 +101,7 @@ def add_device(calls: list[ast.Call], device: str | None, source: Source) -> Fix
     if any(keyword.arg == "generator" for call in calls for keyword in call.keywords):
         # A generator draws for its own device only.
         return moved(calls[0], device, source) if len(calls) == 1 else None
-    safe = wording.holds_everywhere(device, source) and not any(map(is_random, calls))
+    safe = naming.holds_everywhere(device, source) and not any(map(is_random, calls))
     return Fix(f"device={device}", (edits.add_keywords(source, calls, f"device={device}"),), safe=safe)
 
 

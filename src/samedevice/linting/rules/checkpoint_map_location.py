@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import edits, wording
+from samedevice.linting import edits, naming, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.evidence import is_certain, made_here, origin_node, origin_of
 from samedevice.linting.rule import Rule
@@ -32,11 +32,11 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     node = origin_node(fact)
     if not isinstance(node, ast.Call) or not made_here(fact):
         return None
-    device = wording.device_expression(fact, source, at=node)
+    device = naming.device_expression(fact, source, at=node)
     if device is None:
         return None
     keyword = f"map_location={device}"
-    safe = wording.holds_everywhere(device, source)
+    safe = naming.holds_everywhere(device, source)
     return Fix(keyword, (edits.add_keyword(source, node, keyword),), safe=safe)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import mending, wording
+from samedevice.linting import mending, naming, wording
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.values import Tensor
 from samedevice.linting.evidence import is_certain
@@ -42,7 +42,7 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
         return None
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and any(part is held.node for part in _arguments(node)):
-            return mending.moved(node, wording.device_expression(fact, source, at=node, beside=other), source)
+            return mending.moved(node, naming.device_expression(fact, source, at=node, beside=other), source)
     return None
 
 

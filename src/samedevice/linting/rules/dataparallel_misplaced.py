@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import mending, wording
+from samedevice.linting import mending, naming, wording
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.places import CPU, CUDA, resolve
 from samedevice.linting.devices.values import Module
@@ -54,7 +54,7 @@ def _made_here(fact: Conflict, module: Operand) -> ast.Call | None:
 def _named(fact: Conflict, made: ast.Call, source: Source) -> str | None:
     """The program's name for "cuda", of which the first is meant."""
     whole = Operand(fact.culprit.value, CUDA, made)
-    device = wording.device_expression(fact, source, at=made, beside=whole)
+    device = naming.device_expression(fact, source, at=made, beside=whole)
     return None if device is None or device.startswith('"') else device
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import mending, wording
+from samedevice.linting import mending, naming, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.places import Certainty
 from samedevice.linting.evidence import is_tensor, made_here, origin_of, where_made
@@ -45,10 +45,10 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     origin = origin_of(fact)
     if origin is None or not made_here(fact) or not isinstance(origin.node, ast.Call):
         return None
-    device = wording.device_expression(fact, source, at=origin.node)
+    device = naming.device_expression(fact, source, at=origin.node)
     if device is None or device.startswith('"'):
         # The device is known only later than the tensor is made.
-        later = wording.device_expression(fact, source)
+        later = naming.device_expression(fact, source)
         if later is not None and not later.startswith('"'):
             return mending.moved(fact.culprit.node, later, source)
     return (

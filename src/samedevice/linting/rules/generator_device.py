@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import edits, wording
+from samedevice.linting import edits, naming, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.values import Generator
 from samedevice.linting.rule import Rule
@@ -32,11 +32,11 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     if not isinstance(generator, Generator) or not isinstance(generator.origin.node, ast.Call):
         return None
     call = generator.origin.node
-    device = wording.device_expression(fact, source, at=call)
+    device = naming.device_expression(fact, source, at=call)
     if device is None or generator.origin.function != fact.where.function or call.args or call.keywords:
         return None
     text = f"{source.segment(call.func)}({device})"
-    return Fix(text, (edits.replace(source, call, text),), safe=wording.holds_everywhere(device, source))
+    return Fix(text, (edits.replace(source, call, text),), safe=naming.holds_everywhere(device, source))
 
 
 RULE = Rule("SD111", "generator-device", Conflict, _claims, _message, fix=_fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from samedevice.findings import Fix
-from samedevice.linting import edits, wording
+from samedevice.linting import edits, naming, wording
 from samedevice.linting.devices.facts import Conflict
 from samedevice.linting.devices.method_tables import MOVES
 from samedevice.linting.evidence import made_here, on_accelerator, origin_node, origin_of
@@ -31,7 +31,7 @@ def _message(fact: Conflict, source: Source) -> str:
 
 def _fix(fact: Conflict, source: Source) -> Fix | None:
     node = origin_node(fact)
-    device = wording.device_expression(fact, source, at=node)
+    device = naming.device_expression(fact, source, at=node)
     if (
         device is None
         or not made_here(fact)
@@ -42,7 +42,7 @@ def _fix(fact: Conflict, source: Source) -> Fix | None:
     if node.func.attr not in ("to", *MOVES):
         return None
     text = f"{source.segment(node.func.value)}.to({device})"
-    return Fix(text, (edits.replace(source, node, text),), safe=wording.holds_everywhere(device, source))
+    return Fix(text, (edits.replace(source, node, text),), safe=naming.holds_everywhere(device, source))
 
 
 RULE = Rule("SD107", "hardcoded-device", Conflict, _claims, _message, at=origin_node, fix=_fix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samedevice.findings import Fix
-from samedevice.linting import mending, wording
+from samedevice.linting import mending, naming, wording
 from samedevice.linting.devices.facts import Conflict, Operand
 from samedevice.linting.devices.places import CPU, Place, resolve
 from samedevice.linting.devices.values import Module
@@ -44,9 +44,9 @@ def _sides(conflict: Conflict) -> tuple[Operand, Operand]:
 def _fix(fact: Conflict, source: Source) -> Fix | None:
     tensor, part = _sides(fact)
     # The parts were placed by name, so the name of the device says most.
-    device = wording.own_device_name(fact, part) or f'"{wording.place_name(part.place)}"'
+    device = naming.own_device_name(fact, part) or f'"{wording.place_name(part.place)}"'
     if "{" in device:
-        device = wording.device_expression(fact, source, beside=part) or ""
+        device = naming.device_expression(fact, source, beside=part) or ""
     return mending.moved(tensor.node, device or None, source)
 
 
