@@ -174,6 +174,7 @@ OPEN = [
     ("return self.second(self.first(x))", f"{WEIGHT} 'weight'", CONV),
     ("z = mu + std * torch.randn(std.size())", same("cuda:0", "cpu"), ()),
     ("x = x + torch.zeros(())", same("cuda:0", "cpu"), ()),
+    ("x = where(m, a, b) + torch.zeros(3)", same("cuda:0", "cpu"), ()),
     ("x = torch.where(m, a, b) + torch.zeros(3)", same("cuda:0", "cpu"), ()),
     ("x = x.cuda() + y.cuda()", same("cuda:1", "cuda:0"), ()),
     ("x = x.to('cuda:1') + y", same("cuda:0", "cuda:1"), ()),
@@ -240,3 +241,33 @@ def test_the_edit_is_exact_where_the_file_is_here(tmp_path):
     assert (edit.file, edit.line, edit.old, edit.new) == (
         str(script), 4, "        labels,", "        labels.to(outputs.device),"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "    loss = criterion(\n        outputs,\n        labels,\n    )\n",
+        "    loss = criterion(\n           ~~~~~~~~~^\n        outputs,\n        ^^^^^^^^\n        labels,\n"
+        "    )\n    ^\n",
+    ],
+)
+def test_a_statement_of_several_lines(shown):
+    text = f'  File "train.py", line 7, in step\n{shown}{same("cuda:0", "cpu", "target", NLL)}'
+    finding = explain(text)
+    assert finding.culprit.name == "labels"
+    assert ast.parse(finding.fix.summary)
+    assert "labels.to(outputs.device)" in finding.fix.summary
+
+
+def test_a_cell_of_several_lines():
+    text = (
+        "Cell In[7], line 3\n      2     a = a.to(d)\n----> 3     loss = loss_fn("
+        f"\n      4         a,\n      5         b)\n      6     x()\n\n{same('cuda:0', 'cpu', 'target', NLL)}"
+    )
+    finding = explain(text)
+    assert (finding.culprit.name, finding.location.source) == ("b", "loss = loss_fn(a, b)")
+
+
+def test_a_statement_that_is_cut_off_says_no_name():
+    finding = explain(f'  File "t.py", line 7, in step\n    loss = criterion(\n{same("cuda:0", "cpu", "target", NLL)}')
+    assert (finding.code, finding.culprit, finding.location.source) == ("SD900", None, "loss = criterion(")

@@ -30,8 +30,10 @@ __all__ = [
 
 NAMELESS = ("common", "operand", "others")
 """What a message calls an operand that it does not name."""
+_OPEN = ("(", "[", "{", ",")
+"""How the first line of a statement of several lines ends."""
 _TORCH = re.compile(r"[\\/]torch[\\/]")
-_TENSOR_METHODS = re.compile(r"[\\/]torch[\\/](_tensor|overrides|functional|utils[\\/]_(device|contextlib))\.py$")
+_TENSOR_METHODS = re.compile(r"[\\/]torch[\\/](_tensor|overrides|utils[\\/]_(device|contextlib))\.py$")
 """PyTorch's files that only hand an operation of the user's line on."""
 
 
@@ -100,7 +102,10 @@ def read(recognised: Recognised, told: list[PastedFrame], frame: PastedFrame) ->
 def parsed(frame: PastedFrame) -> tuple[ast.AST | None, Source]:
     """The statement of the frame: from its file where that still holds the line, else from the pasted text."""
     source = read_source(frame.file)
-    if source.lines and (not frame.code or source.line(frame.line) == frame.code):
+    here = source.line(frame.line)
+    if source.lines and (
+        not frame.code or here == frame.code or (here.endswith(_OPEN) and frame.code.startswith(here))
+    ):
         return source.statement_at(frame.line), source
     code = textwrap.dedent(frame.code)
     try:

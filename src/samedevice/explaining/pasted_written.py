@@ -62,9 +62,11 @@ def _is_number(node: ast.expr) -> bool:
 
 def _may_fail(call: ast.Call) -> bool:
     """Whether the call may be an operation of several tensors that leaves no frame of its own."""
-    if _written(call) is not None or isinstance(call.func, ast.Name):
+    if _written(call) is not None:
         return False
     given = [*call.args, *(word.value for word in call.keywords)]
+    if isinstance(call.func, ast.Name):
+        return len(given) > 1  # `where(mask, a, b)`, imported; of one tensor none can be elsewhere
     of_self = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
     of_self = of_self and ast.unparse(call.func).startswith("self.")
     return not of_self and any(not isinstance(argument, ast.Constant | ast.UnaryOp) for argument in given)

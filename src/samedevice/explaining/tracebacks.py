@@ -41,6 +41,8 @@ _LIBRARY = re.compile(
 )
 _NEAR = 4_000
 """Within how many characters the code of a frame follows."""
+_LONGEST = 12
+"""How many lines of one statement are read."""
 _POINTER = re.compile(r"^[\s~^│╱-]*$")
 _NUMBERED = re.compile(r"^\s*(?:│\s*)?(?:❱|-+>|>)?\s*(?P<line>\d+)\s*[│|]?\s?(?P<code>.*?)\s*│?\s*$")
 
@@ -83,12 +85,33 @@ def _frame(match: re.Match[str], text: str) -> PastedFrame:
 
 
 def _code_of(rest: list[str], line: int) -> str:
-    """The frame's line of code: the one that carries its number, else the indented one that follows."""
-    for text in rest[1:12]:
+    """The frame's code: the line that carries its number, else the indented one that follows, with what it opens."""
+    for at, text in enumerate(rest[1:12], 1):
         numbered = _NUMBERED.match(text)
         if numbered is not None and int(numbered["line"]) == line:
-            return numbered["code"].strip(" \t│")  # rich draws a line at each level of indentation
-    return next(_indented(rest), "")
+            following = [_NUMBERED.match(each) for each in rest[at + 1 : at + _LONGEST]]
+            return _closed(_bare(numbered["code"]), [_bare(each["code"]) if each else None for each in following])
+    return _closed(next(_indented(rest), ""), [next(_indented(["", each]), None) for each in rest[2 : 2 + _LONGEST]])
+
+
+def _bare(code: str) -> str:
+    return code.strip(" \t│")  # rich draws a line at each level of indentation
+
+
+def _closed(code: str, following: list[str | None]) -> str:
+    """`code` with the lines that follow, where it opens a bracket that they close; else as it is.
+
+    Python 3.13 shows all lines of a statement; a line of marks may stand between.
+    """
+    whole = code
+    for text in following:
+        opened = sum(map(whole.count, "([{")) - sum(map(whole.count, ")]}"))
+        if opened <= 0:
+            return whole
+        if text is not None and text.startswith(("File ", "Traceback")):
+            break
+        whole += f" {text}" if text is not None and not whole.endswith(("(", "[", "{")) else text or ""
+    return whole if sum(map(whole.count, "([{")) == sum(map(whole.count, ")]}")) else code
 
 
 def _indented(rest: list[str]) -> Iterator[str]:
