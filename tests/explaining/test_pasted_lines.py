@@ -108,6 +108,12 @@ SETTLED = [
     ("img = (fake.detach().cpu() + real) / 2", same("cuda:0", "cpu"), (),
      "SD107", "fake.detach().cpu()", "img = (fake.detach().to(real.device) + real) / 2"),
     # Layers.
+    ("pred = net(images.to(d))[0]", same("cuda:0", "cpu", "mat1", "addmm"), LINEAR,
+     "SD101", "images.to(d)", "pred = net(images.to(net.weight.device))[0]"),
+    ("for i, out in enumerate(net(x)):", same("cuda:0", "cpu", "mat1", "addmm"), LINEAR,
+     "SD101", "x", "for i, out in enumerate(net(x.to(net.weight.device))):"),
+    ("if loss_fn(out, y) > 3:", same("cuda:0", "cpu", "target", NLL), LOSS,
+     "SD101", "y", "if loss_fn(out, y.to(out.device)) > 3:"),
     ("return self.relu(self.bn1(self.conv1(x)))", f"{WEIGHT} 'weight'", CONV,
      "SD101", "x", "return self.relu(self.bn1(self.conv1(x.to(self.conv1.weight.device))))"),
     ("o = self.gru(self.embedding(x), h)", HIDDEN, GRU,
@@ -158,7 +164,7 @@ def test_what_the_line_and_the_message_settle(code, message, below, cause, name,
     assert (finding.code, finding.culprit.name if finding.culprit else None) == (cause, name)
     assert finding.fix.summary == mend
     assert finding.fix.edits == ()  # the file is elsewhere
-    ast.parse(mend.partition("  (")[0])
+    ast.parse(mend.partition("  (")[0] + (" pass" if mend.endswith(":") else ""))
     assert f"Mend: {mend}" in " ".join(str(finding).split()) or "  (" in mend
 
 
@@ -168,6 +174,11 @@ OPEN = [
     ("loss = a(p, q) + b(r, s)", same("cuda:0", "cpu", "target", NLL), LOSS),
     ("optimizer.step()", same("cuda:0", "cpu"), (("optim/sgd.py", "d_p = d_p.add(param, alpha=weight_decay)"),)),
     ("x = torch.cat((a, b, c))", same("cuda:0", "cpu", "tensors", "cat"), ()),
+    (
+        "out = self.net(x)",
+        same("cuda:0", "cuda:1", "mat1", "addmm"),
+        (("nn/modules/container.py", "module(i)"), *LINEAR),
+    ),
     ("x = torch.cat(parts)", same("cuda:0", "cpu", "tensors", "cat"), ()),
     ("x = a * b + torch.zeros(3)", same("cuda:0", "cpu"), ()),
     ("return self.conv2(self.conv1(x))", f"{WEIGHT} 'weight'", CONV),
@@ -241,6 +252,14 @@ def test_the_edit_is_exact_where_the_file_is_here(tmp_path):
     assert (edit.file, edit.line, edit.old, edit.new) == (
         str(script), 4, "        labels,", "        labels.to(outputs.device),"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("passed_on", ["labels.view(-1)", "labels", "shift_labels"])
+def test_the_labels_of_a_language_model(passed_on):
+    line = f"loss = loss_fct(logits.view(-1, self.num_labels), {passed_on})"
+    below = (("~transformers/models/bert/modeling_bert.py", line), *LOSS)
+    finding = explain(pasted("out = model(ids, labels=y)", same("cuda:0", "cpu", "target", NLL), below))
+    assert (finding.culprit.name if finding.culprit else None) == (None if "shift" in passed_on else "y")
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,15 @@ cause only where the source, read from the file if it is here, shows it.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 
 from samedevice.causes import catalogue
-from samedevice.explaining.mending.edits import enclosed, replace_node
+from samedevice.explaining.mending.edits import replace_node
 from samedevice.explaining.mending.mend import advice
 from samedevice.explaining.pasted_arguments import by_argument
 from samedevice.explaining.pasted_kinds import by_input_ids, by_kind, by_optimizer
-from samedevice.explaining.pasted_reading import NAMELESS, Guess, Pasted, is_plain, parsed, read, sides
+from samedevice.explaining.pasted_reading import NAMELESS, Guess, Pasted, is_plain, moved, parsed, read, sides
 from samedevice.explaining.pasted_written import by_written_device
 from samedevice.explaining.sources import Source, read_source
 from samedevice.explaining.syntax import arguments_of, call_name, undressed
@@ -145,11 +146,13 @@ def _of_layer(pasted: Pasted) -> Guess | None:
         name = source.text_of(call.func)
         reason = say("its parameters are on {wrong}", wrong=wrong)
         return Guess(name, "model-not-moved", reason, fix=_moved_before(pasted, call, pasted.frame))
+    if wrong != "cpu" and any(frame.file.endswith("container.py") for frame in pasted.below):
+        return None  # a model in parts: the layer's input may be what another part made
     is_input = argument in _FROM_INPUT or (argument is None and _comes_after_input(recognised))
     if not is_input or not call.args or isinstance(call.args[0], ast.Starred):
         return None
     inner = undressed(call.args[0])
-    fix = pasted.fix(replace_node(source, inner, f"{enclosed(source, inner)}.to({_place_of(pasted, call)})"))
+    fix = pasted.fix(replace_node(source, inner, moved(pasted, inner, _place_of(pasted, call))))
     reason = say("the input is on {wrong}, the parameters are not", wrong=wrong)
     return Guess(source.text_of(inner), "input-not-moved", reason, fix=fix)
 
@@ -236,7 +239,7 @@ def _kind_of_layer(pasted: Pasted) -> re.Pattern[str] | None:
 def _may_be_module(function: ast.expr) -> bool:
     if isinstance(function, ast.Attribute):
         return isinstance(function.value, ast.Name) and function.value.id == "self"
-    return isinstance(function, ast.Name) and not function.id[:1].isupper() and function.id not in dir(__builtins__)
+    return isinstance(function, ast.Name) and not function.id[:1].isupper() and not hasattr(builtins, function.id)
 
 
 def _plain_attribute(node: ast.AST, source: Source, frame: PastedFrame) -> Guess | None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 
-from samedevice.explaining.mending.edits import enclosed, replace_node
-from samedevice.explaining.pasted_reading import Guess, Pasted, device_of_text, is_plain, named_argument, sides
+from samedevice.explaining.mending.edits import replace_node
+from samedevice.explaining.pasted_reading import Guess, Pasted, device_of_text, is_plain, moved, named_argument, sides
 from samedevice.explaining.pasted_written import is_made_without_device
 from samedevice.explaining.syntax import call_name, keyword
 from samedevice.explaining.vocabulary import LOSS
@@ -161,7 +161,7 @@ def _judged(
     )
     fix = None
     if right is not None and (device := device_of_text(pasted, right)):
-        edit = replace_node(pasted.source, culprit, f"{enclosed(pasted.source, culprit)}.to({device})")
+        edit = replace_node(pasted.source, culprit, moved(pasted, culprit, device))
         fix = pasted.fix(edit)
     return Guess(name, _slug(pasted, culprit, argument), reason, fix=fix)
 

@@ -202,29 +202,38 @@ def _distributed(pasted: Pasted) -> Guess | None:
 
 
 def by_input_ids(pasted: Pasted) -> Guess | None:
-    """What a language model is given: the library's line that looks its `input_ids` up in the embedding tells so."""
+    """What a language model is given, where the library's line passes `input_ids` or `labels` on as they are."""
     named, (wrong, _) = named_argument(pasted.recognised), sides(pasted.recognised)
     others = [frame for frame in pasted.below if not re.search(r"[\\/]torch[\\/]", frame.file)]
-    if named is None or named[0] not in ("index", "indices") or named[1] != wrong or not others:
+    if named is None or named[0] not in _GIVEN or named[1] != wrong or not others:
         return None
+    parameter, passed_on = _GIVEN[named[0]]
     calls = [node for node in ast.walk(pasted.node) if isinstance(node, ast.Call) and (node.args or node.keywords)]
-    if not _LOOKS_UP.search(others[-1].code) or len(calls) != 1:
+    if not passed_on.search(others[-1].code) or len(calls) != 1:
         return None
     call = calls[0]
     model = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "generate" else call.func
     spread = [word.value for word in call.keywords if word.arg is None]
-    given = keyword(call, "input_ids") or (spread[0] if len(spread) == 1 else call.args[0] if call.args else None)
+    given = keyword(call, parameter) or (spread[0] if len(spread) == 1 else None)
+    if given is None and parameter == "input_ids" and call.args:
+        given = call.args[0]
     if given is None or isinstance(given, ast.Starred) or not is_plain(model) or not is_plain(given):
         return None
     name, device = pasted.source.text_of(given), f"{pasted.source.text_of(model)}.device"
     text = f"{name}.to({device})"
     if given in spread:
         text = f"{{key: value.to({device}) for key, value in {name}.items()}}"
-    reason = say("the operator's argument {argument} is the model's input_ids", argument=named[0])
+    reason = say("the operator's argument {argument} is the model's {name}", argument=named[0], name=parameter)
     return Guess(name, "input-not-moved", reason, fix=pasted.fix(replace_node(pasted.source, given, text)))
 
 
 _LOOKS_UP = re.compile(r"\(\s*input_ids\s*\)")
+_GIVEN = {
+    "index": ("input_ids", _LOOKS_UP),
+    "indices": ("input_ids", _LOOKS_UP),
+    "target": ("labels", re.compile(r"loss\w*\(.*,\s*labels(\.view\(-1\))?\s*[,)]")),
+}
+"""Operator's argument -> the model's parameter, and how a library's line passes that on as it is."""
 
 
 def _hidden(pasted: Pasted) -> Guess | None:

@@ -10,8 +10,9 @@ import re
 import textwrap
 from dataclasses import dataclass, replace
 
-from samedevice.explaining.mending.edits import as_fix
+from samedevice.explaining.mending.edits import as_fix, enclosed
 from samedevice.explaining.sources import Source, read_source
+from samedevice.explaining.syntax import is_move
 from samedevice.explaining.tracebacks import PastedFrame
 from samedevice.findings import Edit, Fix
 from samedevice.messages import Recognised
@@ -23,6 +24,7 @@ __all__ = [
     "device_of_text",
     "devices_met",
     "is_plain",
+    "moved",
     "named_argument",
     "read",
     "sides",
@@ -30,6 +32,8 @@ __all__ = [
 
 NAMELESS = ("common", "operand", "others")
 """What a message calls an operand that it does not name."""
+_BODY = " pass"
+"""What stands for the body of a compound statement, of which a traceback shows the first line."""
 _OPEN = ("(", "[", "{", ",")
 """How the first line of a statement of several lines ends."""
 _TORCH = re.compile(r"[\\/]torch[\\/]")
@@ -80,7 +84,7 @@ class Pasted:
         """The mend that makes `edit`; where the file is not here, its line alone."""
         fix = as_fix(edit)
         is_here = self.source.file == self.frame.file and self.source.lines == read_source(self.frame.file).lines
-        return fix if fix is None or is_here else replace(fix, edits=())
+        return fix if fix is None or is_here else replace(fix, summary=fix.summary.removesuffix(_BODY), edits=())
 
 
 def read(recognised: Recognised, told: list[PastedFrame], frame: PastedFrame) -> Pasted | None:
@@ -108,8 +112,9 @@ def parsed(frame: PastedFrame) -> tuple[ast.AST | None, Source]:
     ):
         return source.statement_at(frame.line), source
     code = textwrap.dedent(frame.code)
+    code += _BODY if code.endswith(":") else ""
     try:
-        tree = ast.parse(code.removesuffix(":") if not code.endswith(":") else code + " pass")
+        tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return None, source
     return (tree.body[0] if tree.body else None), Source(frame.file, (code,), tree)
@@ -155,3 +160,11 @@ def is_plain(node: ast.expr) -> bool:
             return False
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def moved(pasted: Pasted, node: ast.expr, device: str) -> str:
+    """The text of `node` brought to `device`: its own last move goes there instead, where it ends in one."""
+    alone = isinstance(node, ast.Call) and len(node.args) + len(node.keywords) < 2 and is_move(node)
+    if alone and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return f"{enclosed(pasted.source, node)}.to({device})"
