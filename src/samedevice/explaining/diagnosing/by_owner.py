@@ -174,7 +174,7 @@ def _misplaced_model(evidence: Evidence, route: Route) -> Verdict | None:
     if evidence.made is not None and evidence.made.event == "loaded" and evidence.device != "cpu":
         return Verdict(
             "checkpoint-map-location",
-            say("torch.load put {wrong} back on {device}", wrong=wrong, device=evidence.device),
+            say("torch.load put {wrong} on {device}", wrong=wrong, device=evidence.device),
             wrong,
         )
     outside = _named_outside(evidence, module) if name == wrong == "self" else None
