@@ -98,6 +98,26 @@ MENDS = {
         "a Runner is no module",
         ["self.centers = nn.Parameter(torch.zeros(3, 2, device=next(model.parameters()).device))"],
     ),
+    "a parameter of an object that knows no model": (
+        """
+        device = torch.device("cuda")
+
+        class Centers:
+            def __init__(self):
+                self.centers = nn.Parameter(torch.randn(3, 2))
+
+            def gap(self, z, y):
+                return (z - self.centers[y]).pow(2).sum()
+
+        centers = Centers()
+        optimizer = torch.optim.Adam([centers.centers])
+        centers.gap(torch.ones(2, 2, device=device), torch.tensor([0, 2], device=device)).backward()
+        optimizer.step()
+        """,
+        "plain-attribute",
+        "a Centers is no module",
+        ["self.centers = nn.Parameter(torch.randn(3, 2, device=device))"],
+    ),
     "a dropped move in a loop over a list": (
         LOOP.format(loop="for x in xs: x.to(device)", given="[torch.ones(3), torch.ones(3)]"),
         "result-discarded",

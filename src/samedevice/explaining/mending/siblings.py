@@ -13,6 +13,7 @@ from samedevice.explaining.live import (
     devices_of_parameters,
     instance_dict,
     is_module,
+    is_parameter,
     is_tensor,
     namespace_of,
 )
@@ -35,8 +36,9 @@ def device_beside(step: Step, made: Made, expected: str) -> str | None:
         expected: the device that the attribute should be on.
 
     Returns:
-        The words by which the line of a sibling says it, else the device that the function speaks of, else a global
-        device, else that of a module that the function is given; None where there is none of them.
+        The words by which the line of a sibling says it, else the device that the function speaks of, else for a
+        module or parameter a global device, else that of a module that the function is given;
+        None where there is none of them.
     """
     siblings = {
         name: (line, value) for name, value in instance_dict(step.owner).items()
@@ -47,7 +49,10 @@ def device_beside(step: Step, made: Made, expected: str) -> str | None:
     said = [_said_by(line, made) for line, _ in siblings.values()]
     given = [_of_given(name, line) for name, (line, value) in siblings.items() if is_module(value)]
     spoken = device_in_source(made.source, made.line) if _may_be_known(step, expected) else None
-    ways = (*said, spoken, _global_device(step, made, expected), *given)
+    value = instance_dict(step.owner).get(step.key)
+    # A helper's plain tensor is moved where it is used rather than tied to a global variable.
+    shared = _global_device(step, made, expected) if is_module(value) or is_parameter(value) else None
+    ways = (*said, spoken, shared, *given)
     return next((text for text in ways if text is not None), None)
 
 
