@@ -30,6 +30,21 @@ def test_deep_expressions_end(text):
     linted(text + "\n")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "type X = torch.Tensor",
+        "x = t'{torch.ones(1)}'",
+        "try:\n    torch\nexcept A, B:\n    pass",
+        "def f[T: torch.Tensor = int](x: T): pass",
+        "lazy import torch",
+        "print 'torch'",
+    ],
+)
+def test_syntax_of_other_versions_ends(text):
+    assert not linted(text + "\n")
+
+
 def test_deep_blocks_and_recursion_end():
     linted(
         "import torch\n" + "".join("\t" * depth + "if x:\n" for depth in range(90)) + "\t" * 90 + "y = torch.zeros(1)\n"
