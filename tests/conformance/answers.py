@@ -38,7 +38,7 @@ _NOT_COMPARABLE = re.compile(
 _READS_VALUES = re.compile(r"item\(|tolist|float\(|int\(|print|repr|str\(")
 # These change the process for good, or need a process of their own.
 CHANGES_PROCESS = re.compile(
-    r"backends|set_|init_process|DataLoader|load\(|save\(|__enter__|swap_tensors|exec|compile|DataParallel|manual_seed"
+    r"backends|set_|init_process|DataLoader|load\(|save\(|__enter__|enter_dual_level|swap_tensors|exec|compile|DataParallel|manual_seed"
 )
 _DEVICE = re.compile(r"T\[([^\]]*)\]|device\(type='(\w+)'(?:, index=(\d+))?\)")
 _PLACES = re.compile(r"0x[0-9a-f]+|/\S+\.(cpp|h|cu|cuh|py):\d+|\bat \"[^\"]*\"|File \"[^\"]*\"|/\S+\.py\(\d+\)")
