@@ -8,6 +8,7 @@ from samedevice.explaining.frames import UserFrame, all_frames
 from samedevice.explaining.live import name_of_class
 from samedevice.explaining.syntax import call_name
 from samedevice.messages import Recognised
+from samedevice.messages.operators import OPERATORS, in_place
 from samedevice.usercode import is_user_file
 
 __all__ = ["operation_of"]
@@ -29,27 +30,6 @@ _BY_KIND = {
     "quantile": "quantile",
     "multi-dot": "linalg_multi_dot",
     "pin-memory": "pin_memory",
-}
-_BY_OPERATOR: dict[type[ast.AST], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor",
-    ast.LShift: "__lshift__",
-    ast.RShift: "__rshift__",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
 }
 _FUNCTIONS = {"cross_entropy": "nll_loss_forward", "nll_loss": "nll_loss_forward", "linear": "addmm"}
 """The operator that refuses, where a function of `torch.nn.functional` is called otherwise."""
@@ -97,12 +77,11 @@ def _of_expression(node: ast.AST | None) -> str | None:
     if isinstance(node, ast.Expr | ast.Return | ast.Assign) and node.value is not None:
         return _of_expression(node.value)
     if isinstance(node, ast.BinOp):
-        return _BY_OPERATOR.get(type(node.op))
+        return OPERATORS.get(type(node.op))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        return _BY_OPERATOR.get(type(node.ops[0]))
+        return OPERATORS.get(type(node.ops[0]))
     if isinstance(node, ast.AugAssign):
-        name = _BY_OPERATOR.get(type(node.op))
-        return f"{name}_" if name else None
+        return in_place(node.op)
     if isinstance(node, ast.Subscript):
         return "index"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):

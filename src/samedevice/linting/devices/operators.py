@@ -11,6 +11,7 @@ from samedevice.linting.devices.lattice import join_all
 from samedevice.linting.devices.machine import Machine
 from samedevice.linting.devices.sequences import LONGEST, sequence
 from samedevice.linting.devices.values import UNKNOWN, Constant, Sequence, Value
+from samedevice.messages.operators import OPERATORS
 
 __all__ = ["binary", "boolean", "compare", "unary"]
 
@@ -28,25 +29,10 @@ def binary(machine: Machine, node: ast.BinOp) -> Value:
         return Sequence(None, left.element, node=node)
     if isinstance(left, Sequence) or isinstance(right, Sequence):
         return UNKNOWN
-    name = "matmul" if isinstance(node.op, ast.MatMult) else _OPERATORS.get(type(node.op), "op")
+    name = OPERATORS[type(node.op)]
     role = "strict" if isinstance(node.op, ast.MatMult) else "elementwise"
     return operations.combine(machine, node, name, role, [(left, node.left, ""), (right, node.right, "")])
 
-
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor",
-    ast.LShift: "bitwise_left_shift",
-    ast.RShift: "bitwise_right_shift",
-}
 
 _FOLDS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
@@ -110,6 +96,6 @@ def compare(machine: Machine, node: ast.Compare) -> Value:
     if len(node.ops) == 1 and not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot):
         left, right = machine.evaluate(node.left), machine.evaluate(node.comparators[0])
         operands: list[operations.Argument] = [(left, node.left, ""), (right, node.comparators[0], "")]
-        name = type(node.ops[0]).__name__.lower()
+        name = OPERATORS[type(node.ops[0])]
         return operations.combine(machine, node, name, "elementwise", operands)
     return UNKNOWN

@@ -28,6 +28,7 @@ from samedevice.linting.devices.values import (
     Tensor,
     Value,
 )
+from samedevice.messages.operators import OPERATORS, in_place
 
 __all__ = ["STATEMENTS"]
 
@@ -49,8 +50,9 @@ def _annotated(machine: Machine, node: ast.AnnAssign) -> bool:
 
 def _augmented(machine: Machine, node: ast.AugAssign) -> bool:
     left, right = machine.evaluate(node.target), machine.evaluate(node.value)
-    if isinstance(left, Tensor) and left.certain:
-        name = f"{_name_of(node.op)}_"
+    is_product = isinstance(node.op, ast.MatMult)
+    if isinstance(left, Tensor) and left.certain and not is_product:
+        name = in_place(node.op)
         operations.combine(machine, node, name, "inplace", [(left, node.target, "self"), (right, node.value, "other")])
         return False
     if isinstance(left, Sequence) and isinstance(right, Sequence):
@@ -61,14 +63,10 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> bool:
         machine.memory.assign(left, "element", element)
         return False
     arguments: list[operations.Argument] = [(left, node.target, "self"), (right, node.value, "other")]
-    bind_target(machine, node.target, operations.combine(machine, node, _name_of(node.op), "elementwise", arguments))
+    role = "strict" if is_product else "elementwise"
+    result = operations.combine(machine, node, OPERATORS[type(node.op)], role, arguments)
+    bind_target(machine, node.target, result)
     return False
-
-
-def _name_of(operator: ast.operator) -> str:
-    return {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}.get(
-        type(operator), type(operator).__name__.lower()
-    )
 
 
 def _expression(machine: Machine, node: ast.Expr) -> bool:
