@@ -27,6 +27,7 @@ from samedevice.simulation import (
     kernels,
     nondeterministic,
     observers,
+    pinning,
 )
 from samedevice.simulation.gradients import CrossDeviceEdges
 from samedevice.simulation.labels import Floating, LabelTable, calling_site
@@ -52,7 +53,6 @@ _NO_TENSOR = frozenset({type(None), int, float, bool, complex})
 """What stands for a tensor in a dispatched call: nothing, or a number that Python wrote."""
 _observers = observers.active
 
-_PINNING = ("aten::is_pinned", "aten::_pin_memory")
 _MADE_OF_PARTS = ("aten::_sparse_coo_tensor_with_dims_and_tensors",)
 """C++ gives it all options of its values, `pin_memory` too; a device that Python names has moved the parts before."""
 
@@ -232,8 +232,8 @@ class DeviceMode(TorchDispatchMode):
         """Any operator, any operands."""
         if self._ended or is_tracing():
             return operator.call(*args, **kwargs)
-        if operator.name in _PINNING:
-            return self._pin(operator, args[0])
+        if operator.name in pinning.OPERATORS:
+            return pinning.run(operator.name, args[0], self._labels)
         if types and any(kind.__torch_dispatch__ is not _NO_DISPATCH for kind in types):
             # A subclass with operators of its own goes first; what it calls comes here again.
             return NotImplemented
@@ -245,14 +245,6 @@ class DeviceMode(TorchDispatchMode):
             if operator.kind == "factory":
                 return self._make(operator, args, kwargs)
             return self._compute(operator, args, kwargs)
-
-    def _pin(self, operator: Operator, tensor: _Tensor) -> Any:
-        """A loader's thread gets here while another thread imports a part of PyTorch, which suspends the patches."""
-        if operator.name == "aten::is_pinned":
-            return self._labels.is_pinned(tensor)
-        pinned = tensor.clone()
-        self._labels.pin(pinned)
-        return pinned
 
     def _run_python(self, operator: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
         """An operator whose kernel is Python: the one for where its operands are said to be, with the mode active."""

@@ -63,8 +63,6 @@ def patches(machine: Machine, labels: LabelTable, mover: Mover) -> Iterator[Patc
         "get_device": methods.get_device,
         "set_": methods.set,
         "numpy": methods.numpy,
-        "pin_memory": methods.pin_memory,
-        "is_pinned": methods.is_pinned,
         "new": methods.new,
         "new_tensor": methods.new_tensor,
     }
@@ -241,19 +239,6 @@ class _Methods:
             return original(tensor, *args)
 
         return method
-
-    def pin_memory(self, tensor: torch.Tensor, device: Any = None) -> torch.Tensor:
-        if self._is_away(tensor) or tensor.layout is not torch.strided:
-            name = tensor.type()
-            raise refuse("pin-memory", "aten::pin_memory", [("self", tensor)], self._labels, self_type=name)
-        if self._labels.is_pinned(tensor):
-            return tensor
-        pinned = tensor.clone()
-        self._labels.pin(pinned)
-        return pinned
-
-    def is_pinned(self, tensor: torch.Tensor, device: Any = None) -> bool:
-        return self._labels.is_pinned(tensor)
 
     # -- making others ---------------------------------------------------------------------------------------------
 
